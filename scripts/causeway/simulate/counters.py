@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from causeway.core.errors import CausewayError
-from causeway.core.files.yaml_files import read_yaml
+from causeway.core.files.yaml_files import column_map, read_yaml
 from causeway.simulate import random_numbers
 
 FILE = Path(__file__).parent / "assets" / "demo_counters.yaml"
@@ -25,26 +25,6 @@ BANKS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
 L1_HITS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum"
 ATOMICS = "lts__t_sectors_op_atom.sum"
 DURATION = "gpu__time_duration.sum"
-SIMPLIFIED = {
-    "gpu__time_duration.sum": "gpu_time",
-    "sm__cycles_elapsed.avg": "sm_cycles",
-    "sm__cycles_elapsed.avg.per_second": "sm_clock",
-    "sm__inst_executed.sum": "sm_instr",
-    "smsp__thread_inst_executed_per_inst_executed.ratio": "avg_thread_exec",
-    "sm__warps_active.avg.pct_of_peak_sustained_active": "occupancy_ratio",
-    "lts__t_sector_hit_rate.pct": "l2_hit_ratio",
-    "dram__bytes.sum": "dram_bytes",
-    "dram__bytes_read.sum": "dram_read_bytes",
-    "dram__bytes_write.sum": "dram_write_bytes",
-    "dram__bytes.sum.per_second": "dram_bytes_per_second",
-    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio": "stall_global_memory_per_issue",
-    "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio": "stall_shared_memory_per_issue",
-    "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio": "stall_barrier_per_issue",
-    "smsp__average_warps_issue_stalled_branch_resolving_per_issue_active.ratio": "stall_branch_per_issue",
-    "smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio": "stall_shared_memory_queue_per_issue",
-    "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio": "stall_fixed_latency_per_issue",
-}
-"""Names that config/columns/counters.yaml gives to counters here; a test checks that they are equal."""
 CLOCK_GHZ = 1.755
 PEAK_BYTES_PER_NS = 3352.32
 RARE_SHARE = 0.15
@@ -133,7 +113,8 @@ OCCUPANCY = "Occupancy"
 
 def simplified(name: str) -> str:
     """Return the name that a counter has in Causeway's tables."""
-    return SIMPLIFIED.get(name) or re.sub(r"\W+", "_", name)
+    names = {entry["raw"][0]: simple for simple, entry in column_map("counters")["counters"].items()}
+    return names.get(name) or re.sub(r"\W+", "_", name)
 
 
 def demo_kernels() -> tuple[CounterKernel, ...]:
