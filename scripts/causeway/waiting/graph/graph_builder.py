@@ -158,7 +158,7 @@ class GraphBuilder:
         member = scratch.array(len(work["start"]), np.int32, -1)
         graph = Graph(
             ranks=ranks, work=Work(**work, **made_by, member=member),
-            calls=HostCalls(**calls), texts=self.texts.texts, scratch=scratch,
+            calls=HostCalls(**calls), texts=self.texts.rows, scratch=scratch,
             stream_rank=np.array([row_of[key[0]] for key in streams], np.int32),
             thread_rank=np.array([row_of[key[0]] for key in threads], np.int32),
             stream_device=np.array([devices[key[:2]] for key in streams], np.int64),

@@ -109,7 +109,7 @@ def _accesses(folder: Path) -> list[tuple[int, int]]:
 
 
 def _access(rank: int, moment: int, thread: int, texts: Texts) -> Rows:
-    facts = {"start": moment, "end": moment, "rank": rank, "thread": thread, "name": texts.code(ACCESS)}
+    facts = {"start": moment, "end": moment, "rank": rank, "thread": thread, "name": texts.number(ACCESS)}
     return {
         name: np.array([value], np.int64)
         for name, value in (facts | {"waits": NOTHING, "correlation": -1, "call": -1}).items()
@@ -124,7 +124,7 @@ def _recorded_calls(folder: Path, texts: Texts) -> Iterator[Rows]:
         yield times(batch) | {
             "rank": batch.column("rank").to_numpy().astype(np.int64),
             "thread": numbers(batch.column("thread"), NO_THREAD),
-            "name": np.array([texts.code(word) for word in words], np.int64)[at],
+            "name": np.array([texts.number(word) for word in words], np.int64)[at],
             "waits": np.array([waits_of(word) for word in words], np.int64)[at],
             "correlation": numbers(batch.column("correlation"), -1),
             "call": batch.column("call").to_numpy().astype(np.int64),
@@ -178,10 +178,10 @@ def with_waits(asked: np.ndarray, ended: np.ndarray, texts: Texts) -> tuple[Rows
     calls["start"][index[waited] - 1] = asked[waited - 1]
     calls["end"][index[waited] - 1] = ended[waited]
     calls["waits"] = np.full(m, NOTHING)
-    calls["name"] = np.full(m, texts.code("launch"))
+    calls["name"] = np.full(m, texts.number("launch"))
     calls["scope"] = np.full(m, NO_SCOPE)
     calls["waits"][index[waited] - 1] = WHOLE_RANK
-    calls["name"][index[waited] - 1] = texts.code("a wait that is not recorded")
+    calls["name"][index[waited] - 1] = texts.number("a wait that is not recorded")
     calls["scope"][index[waited] - 1] = ALL_STREAMS
     return calls, index
 
