@@ -63,15 +63,18 @@ def spans(folder: Path, tables: Iterable[str]) -> dict[int, tuple[int, int]]:
     found: dict[int, tuple[int, int]] = {}
     for table in tables:
         for batch in chunks(folder, table, ["start_ns", "duration_ns", "rank"]):
-            block = times(batch)
-            ranks = batch.column("rank").to_numpy()
-            for rank in np.unique(ranks).tolist():
-                mine = ranks == rank
-                first = int(block["start"][mine].min())
-                last = int(block["end"][mine].max())
-                before = found.get(rank, (first, last))
-                found[rank] = min(first, before[0]), max(last, before[1])
+            widen(found, batch.column("rank").to_numpy(), times(batch))
     return found
+
+
+def widen(spans_of: dict[int, tuple[int, int]], ranks: np.ndarray, events: Block) -> None:
+    """Let the spans of ranks hold more events: `ranks`, shape (n,), whose `start` and `end` stand in `events`."""
+    for rank in np.unique(ranks).tolist():
+        mine = ranks == rank
+        first = int(events["start"][mine].min())
+        last = int(events["end"][mine].max())
+        before = spans_of.get(rank, (first, last))
+        spans_of[rank] = min(first, before[0]), max(last, before[1])
 
 
 def recorded_spans(folder: Path) -> dict[int, tuple[int, int]]:

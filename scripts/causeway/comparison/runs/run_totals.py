@@ -18,6 +18,7 @@ import numpy as np
 from causeway.comparison.runs.launches import LaunchBatch, Launches, RunFacts
 from causeway.comparison.runs.matching import BLOCKS, Kernels
 from causeway.core.errors import NotComparableError
+from causeway.events.event_blocks import widen
 from causeway.numeric.compiled import I8, compiled, int64, void
 
 CELLS = 4096
@@ -211,7 +212,7 @@ def _first_pass(
         if follows is not None:
             _count_following(batch, kernel, follows)
         if batch.start is not None:
-            _widen(ends, batch.rank, batch.start, batch.duration)
+            widen(ends, batch.rank, {"start": batch.start, "end": batch.start + batch.duration})
     codes = np.array(sorted(sums), np.int64)
     counted = np.array([sums[code] for code in codes.tolist()], np.int64).reshape(-1, 2)
     deviations = np.zeros(codes.size, np.int64)
@@ -234,15 +235,6 @@ def _count_following(batch: LaunchBatch, kernel: np.ndarray, follows: np.ndarray
     kernel = kernel[order]
     same = stream[1:] == stream[:-1]
     np.add.at(follows, (kernel[:-1][same], kernel[1:][same]), 1)
-
-
-def _widen(ends: dict[int, tuple[int, int]], rank: np.ndarray, start: np.ndarray, duration: np.ndarray) -> None:
-    for one in np.unique(rank).tolist():
-        mine = rank == one
-        low = int(start[mine].min())
-        high = int((start[mine] + duration[mine]).max())
-        known = ends.get(one, (low, high))
-        ends[one] = min(low, known[0]), max(high, known[1])
 
 
 def _second_pass(batches: Batches, run: Run, kernel_of: np.ndarray) -> None:

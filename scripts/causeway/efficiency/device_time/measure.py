@@ -24,7 +24,7 @@ from causeway.efficiency.device_time.sweep import (
     take_copies,
     take_streams,
 )
-from causeway.events.event_blocks import spans
+from causeway.events.event_blocks import spans, widen
 from causeway.events.few_values import RowNumbers, few_rows
 from causeway.numeric import intervals
 
@@ -184,13 +184,9 @@ def _with_graphs(folder: Path, windows: dict[int, tuple[int, int]]) -> tuple[dic
         lasted = block["end"] - block["start"]
         total, least, most = durations or (0, int(lasted[0]), int(lasted[0]))
         durations = [total + int(lasted.sum()), min(least, int(lasted.min())), max(most, int(lasted.max()))]
-        for rank in np.unique(ranks).tolist():
-            mine = ranks == rank
-            counts[rank] = counts.get(rank, 0) + int(mine.sum())
-            first = int(block["start"][mine].min())
-            last = int(block["end"][mine].max())
-            before = windows.get(rank, (first, last))
-            windows[rank] = min(first, before[0]), max(last, before[1])
+        widen(windows, ranks, block)
+        for rank, executions in zip(*np.unique(ranks, return_counts=True), strict=True):
+            counts[int(rank)] = counts.get(int(rank), 0) + int(executions)
     return counts, durations
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from causeway.core.codes import MIGRATIONS
 from causeway.core.tables import read_json
 from causeway.events.device_events import UNKNOWN
-from causeway.events.event_blocks import chunks, numbers, times
+from causeway.events.event_blocks import chunks, numbers, times, widen
 from causeway.numeric.compiled import boolean, compiled, int64
 from causeway.waiting.dependencies import WAIT, dependencies
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Texts
@@ -97,14 +97,8 @@ def _accesses(folder: Path) -> list[tuple[int, int]]:
     spans: dict[int, tuple[int, int]] = {}
     for batch in chunks(folder, "transfers", ["start_ns", "duration_ns", "copy_kind", "rank"]):
         moved = np.isin(batch.column("copy_kind").to_numpy(), MIGRATIONS)
-        block = times(batch)
-        rank = batch.column("rank").to_numpy()
-        for one in np.unique(rank[moved]).tolist():
-            mine = moved & (rank == one)
-            begin = int(block["start"][mine].min())
-            end = int(block["end"][mine].max())
-            before = spans.get(one, (begin, end))
-            spans[one] = min(begin, before[0]), max(end, before[1])
+        block = {name: values[moved] for name, values in times(batch).items()}
+        widen(spans, batch.column("rank").to_numpy()[moved], block)
     return sorted(((rank, moment) for rank, ends in spans.items() for moment in ends), key=lambda one: one[::-1])
 
 
