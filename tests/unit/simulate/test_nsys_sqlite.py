@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from causeway.simulate import nsys_sqlite
-from causeway.simulate.demo import trace_scenario
 from causeway.simulate.nsys_sqlite import BASE_UTC_NS, NsysSqlite, session_offset_ns
 from causeway.simulate.runs import write_run
+from causeway.simulate.scenario import trace_scenario
 from causeway.simulate.schedule import simulate_batches
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "nsys_sqlite" / "fuser" / "report1_h100.sqlite"

@@ -2,6 +2,6 @@
 
 What is shown of it stands in `explorer`.
 
-Imports run from left to right: `build` > `custom_metrics`, `sampled_metrics` > `expressions`, `launch_columns`,
-`pyramid`, `side_tables` > `level`, `ordered_rows` > `busy_time`, `merging` > `cells` > `sketch`.
+Imports run from left to right: `build` > `custom_metrics`, `sampled_metrics` > `expressions`, `pyramid`,
+`side_tables` > `level`, `ordered_rows` > `busy_time`, `merging` > `cells` > `sketch`.
 """

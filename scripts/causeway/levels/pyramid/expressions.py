@@ -254,7 +254,7 @@ def _comparison(node: ast.Compare, columns: Mapping[str, str], where: str, depth
     def holds(given: Mapping[str, np.ndarray]) -> np.ndarray | float:
         values = [value(given) for _, value in parts]
         pairs = zip(node.ops, values, values[1:], strict=False)
-        found: list[np.ndarray | float] = [OPERATORS[type(op)](left, right) for op, left, right in pairs]
-        return functools.reduce(_and, found, 1.0)
+        found = (OPERATORS[type(op)](left, right) for op, left, right in pairs)
+        return functools.reduce(_and, found, np.asarray(1.0))
 
     return holds
