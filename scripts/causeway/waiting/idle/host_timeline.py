@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.tables import read_json
-from causeway.core.vocabulary import HOST_KINDS
-from causeway.events.event_blocks import Block, chunks, merged, numbers, times
+from causeway.events.event_blocks import Block, chunks, host_ranges, merged, numbers, times
 from causeway.events.few_values import RowNumbers
 from causeway.waiting.idle.activities import Activities, without_numbers
 from causeway.waiting.idle.stack_sweep import (
@@ -46,11 +45,9 @@ def outer_ranges(folder: Path) -> set[str]:
     if time.get("first_ns") is None or time.get("last_ns") is None:
         return set()
     filled: Counter = Counter()
-    for batch in chunks(folder, "ranges", ["duration_ns", "kind", "name"]):
-        sums = pa.Table.from_batches([batch]).group_by(["kind", "name"]).aggregate([("duration_ns", "sum")]).to_pylist()
-        for row in sums:
-            if row["kind"] in HOST_KINDS:
-                filled[without_numbers(row["name"])] += row["duration_ns_sum"]
+    for batch in host_ranges(folder, ["duration_ns", "name"]):
+        for row in pa.Table.from_batches([batch]).group_by("name").aggregate([("duration_ns", "sum")]).to_pylist():
+            filled[without_numbers(row["name"])] += row["duration_ns_sum"]
     whole = (time["last_ns"] - time["first_ns"]) * max(len(document["ranks"]), 1)
     return {name for name, ns in filled.items() if ns >= OUTER * whole}
 
@@ -95,21 +92,18 @@ class HostTimeline:
             yield times(batch) | {"rank": rank, "thread": thread, "code": code, "call": call}
 
     def _ranges(self, folder: Path) -> Iterator[Block]:
-        for batch in chunks(folder, "ranges", ["start_ns", "duration_ns", "rank", "thread", "kind", "name"]):
-            kinds = batch.column("kind").dictionary_encode()
-            host = np.array([text in HOST_KINDS for text in kinds.dictionary.to_pylist()], bool)
-            chosen = host[kinds.indices.to_numpy()] & batch.column("thread").is_valid().to_numpy(zero_copy_only=False)
-            n = int(chosen.sum())
-            if not n:
+        for batch in host_ranges(folder, ["start_ns", "duration_ns", "rank", "thread", "name"]):
+            batch = batch.filter(batch.column("thread").is_valid())
+            if not batch.num_rows:
                 continue
             names = batch.column("name").dictionary_encode()
             codes = np.array([self.activities.of("ranges", text) for text in names.dictionary.to_pylist()], np.int64)
-            block = times(batch) | {
+            yield times(batch) | {
                 "rank": batch.column("rank").to_numpy(),
                 "thread": numbers(batch.column("thread"), NO_THREAD),
                 "code": codes[names.indices.to_numpy()],
+                "call": np.full(batch.num_rows, -1),
             }
-            yield {name: values[chosen] for name, values in block.items()} | {"call": np.full(n, -1)}
 
     def read_until(self, moment: int, called: int) -> None:
         """Take what began up to a moment, and up to when a call began; segments are final up to the moment."""
