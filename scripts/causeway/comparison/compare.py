@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from causeway.comparison.cause_changes import compare_causes, read_causes
 from causeway.comparison.change_estimates import HALVES, REPEATS, UNMEASURED, Choices
+from causeway.comparison.change_verdicts import compare_causes, read_causes
 from causeway.comparison.groups import compare_groups, configuration_pairs, lone_rows
 from causeway.comparison.operator_changes import compare_operators
 from causeway.comparison.over_time import Course, compare_efficiency, compare_steps, compare_times, decomposition

@@ -53,7 +53,7 @@ NO_THRESHOLDS = {
     "causal/statistics/basis.py": "ALIVE_LENGTH AT_ONCE",
     "causal/statistics/ridge.py": "ROUNDS CONVERGED JITTER MOST_PENALTY",
     "comparison/runs/launches.py": "BATCH_ROWS",
-    "comparison/resampling.py": "GATHERED",
+    "comparison/change_estimates.py": "GATHERED",
     "comparison/runs/run_totals.py": "CELLS LEAST_CELLS FOLLOWED",
     "efficiency/ranks/collective_sizes.py": "UNKNOWN",
     "efficiency/ranks/rank_collectives.py": "UNKNOWN_BYTES UNKNOWN_SIZE UNKNOWN_SHAPE",

@@ -260,17 +260,12 @@ def write_launch_tiles(
     """
     lane_of = {(lane["export"], lane["rank"], lane["device"], lane["stream"]): lane["lane"] for lane in levels.lanes}
     of_export = clocks_of(clocks)
-    pieces = [
-        (
-            float(duration.std() / max(duration.mean(), 1)),
-            export,
-            number,
-            int(start[0]),
-            start.size,
-        )
-        for export, folder in folders.items()
-        for number, (start, duration) in enumerate(_columns(folder, of_export[export], ["start_ns", "duration_ns"]))
-    ]
+    pieces = []
+    for export, folder in folders.items():
+        for number, batch in enumerate(_batches(folder, of_export[export], ["start_ns", "duration_ns"])):
+            duration = batch["duration_ns"]
+            scatter = float(duration.std() / max(duration.mean(), 1))
+            pieces.append((scatter, export, number, int(batch["start_ns"][0]), duration.size))
     chosen = _chosen(pieces, most)
     found = []
     origin = levels.index["origin_ns"]
@@ -309,12 +304,6 @@ def _batches(folder: Path, clock: Clock, columns: list[str]):
             size -= full
     if size:
         yield {name: np.concatenate(parts) for name, parts in held.items()}
-
-
-def _columns(folder: Path, clock: Clock, names: list[str]):
-    """Yield some columns of each piece, in their order."""
-    for columns in _batches(folder, clock, names):
-        yield tuple(columns[name] for name in names)
 
 
 def _chosen(pieces: list[tuple], most: int) -> set[tuple[str, int]]:
