@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from causeway.core.errors import CausewayError
+from causeway.core.files.whole_files import written_whole
 from causeway.core.files.yaml_files import column_map, read_yaml
 from causeway.simulate import random_numbers
 
@@ -393,16 +394,13 @@ def write_ncu_csv(path: str | Path, scenario: CounterScenario, launches: Counter
     int
         The number of rows below the header.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
     order = sorted(launches.values, key=lambda key: (key[0] != "Command line profiler metrics", key[0], key[1].lower()))
     texts = {key: [value_text(value) for value in launches.values[key].tolist()] for key in order}
     heads = {
         (section, metric): _quoted([section, metric, launches.units[section, metric]]) for section, metric in order
     }
     rows = 0
-    with open(partial, "w", encoding="utf-8", newline="") as handle:
+    with written_whole(path) as partial, open(partial, "w", encoding="utf-8", newline="") as handle:
         handle.write(f"==PROF== Connected to process {PROCESS} (/opt/app/bin/simulated)\n")
         for launch in range(min(PREAMBLE_LAUNCHES, len(launches.kernel))):
             name = (
@@ -428,7 +426,6 @@ def write_ncu_csv(path: str | Path, scenario: CounterScenario, launches: Counter
             lines.append(f"{prefix},{_quoted(['LaunchStats', '', '', '', *ADVICE, *[''] * (scenario.header - 18)])}\n")
             handle.write("".join(lines))
             rows += len(lines)
-    partial.replace(path)
     return rows
 
 

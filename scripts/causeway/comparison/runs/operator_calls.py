@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.comparison.runs.launches import BATCH_ROWS, LaunchBatch, RunFacts
-from causeway.core.tables import read_table
+from causeway.core.tables import read_table, rows_if_there
 from causeway.events.few_values import Numbers
 
 MEMORY = "256MB"
@@ -169,8 +169,7 @@ class OperatorCalls:
 
     def _sized(self, folder: Path) -> pa.Table:
         """Return the dataset's number of each input of an export."""
-        path = folder / "shapes.parquet"
-        rows = read_table(path, "shapes", ["shape", "dims", "types"]).to_pylist() if path.is_file() else []
+        rows = rows_if_there(folder, "shapes", ["shape", "dims", "types"])
         return pa.table(
             {
                 "shape": pa.array([row["shape"] for row in rows], pa.uint32()),

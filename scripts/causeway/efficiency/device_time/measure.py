@@ -8,7 +8,7 @@ import numpy as np
 
 from causeway.core.errors import TableError
 from causeway.core.reduced import has_time_line
-from causeway.core.tables import read_json, read_table
+from causeway.core.tables import read_json, rows_if_there
 from causeway.efficiency.device_time import event_streams, regions
 from causeway.efficiency.device_time.event_streams import LaunchSums
 from causeway.efficiency.device_time.states import CALL, GRAPH, MIGRATION, MPI, STATES
@@ -135,8 +135,7 @@ def open_export(folder: Path) -> Opened | None:
     document = read_json(folder / "capabilities.json")
     if not has_time_line(document):
         return None
-    path = folder / "devices.parquet"
-    rows = read_table(path, "devices", ["rank", "device", "gpu"]).to_pylist() if path.is_file() else []
+    rows = rows_if_there(folder, "devices", ["rank", "device", "gpu"])
     devices = sorted({(row["rank"], row["device"]) for row in rows})
     windows = _windows(folder, document)
     graphs, durations = _with_graphs(folder, windows)
