@@ -45,7 +45,6 @@ ROOMS = {
         "variability/bins/passes.py": ("variability",),
         "variability/bins/summaries.py": ("variability",),
         "variability/bins/kept.py": ("variability",),
-        "variability/bins/row_selection.py": ("variability",),
         "efficiency/device_time/sweep.py": ("efficiency/test_sweep.py", "efficiency/test_time_line.py"),
     },
     "escaping": {

@@ -50,7 +50,7 @@ from causeway.core.sheet import (
     with_reduced,
     with_whole_numbers,
 )
-from causeway.core.telemetry_sheet import read_telemetry_sheet
+from causeway.core.sheet import read_telemetry_sheet
 from causeway.command_line.configuration_check import configuration_schema
 from causeway.command_line.exports_without_sheet import exports_matching
 from causeway.command_line.gate_files import asks_for_verdict, withdraw_verdict

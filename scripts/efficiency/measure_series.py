@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from causeway.core.logs import failing_clearly
 from causeway.core.results import dataset_of
 from causeway.core.tables import read_json, write_json
-from causeway.efficiency.trees.scaling_series import measure_series
+from causeway.efficiency.trees.trees import measure_series
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake

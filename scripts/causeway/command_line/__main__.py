@@ -34,9 +34,9 @@ from causeway.command_line.exports_found import FoundExport, search_exports
 from causeway.command_line.first_screen_lines import first_screen_lines
 from causeway.command_line.gate_files import VERDICTS, GateFiles, sets_limit, withdraw_verdict
 from causeway.command_line.output import answer, remark
+from causeway.command_line.progress import NoStepError
 from causeway.command_line.refused_exports import RefusedExports
 from causeway.command_line.run_workflow import INTERRUPTED, run_workflow, snakemake_command
-from causeway.command_line.stop_reasons import NoStepError
 from causeway.core.errors import CausewayError
 from causeway.core.files.checksums import RECORD, differences, in_words, left_over_in_words
 from causeway.core.files.listing import LISTING

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from causeway.command_line.output import remark
-from causeway.command_line.progress import WorkflowProgress
-from causeway.command_line.stop_reasons import NoStepError, asked_for_no_step, stop_reasons
+from causeway.command_line.progress import NoStepError, WorkflowProgress, asked_for_no_step, stop_reasons
 from causeway.core.errors import CausewayError
 from causeway.core.installation import workflow_folder
 

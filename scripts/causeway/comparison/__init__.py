@@ -2,6 +2,6 @@
 
 Series of runs stand in `efficiency`.
 
-Imports run from left to right: `compare` > `operator_changes` > `over_time` > `cause_changes`, `groups` >
-`change_verdicts` > `change_estimates` > `sides` > `runs` > `gate`, `replay_changes`, `resampling`.
+Imports run from left to right: `compare` > `operator_changes` > `over_time` > `groups` > `change_verdicts`, `gate` >
+`change_estimates` > `sides` > `runs`.
 """

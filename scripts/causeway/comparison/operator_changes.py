@@ -81,7 +81,7 @@ def compare_operators(
             return Operators([], None, {}, _no_operators(without) if len(without) < len(every) else [])
         unshaped = [one.dataset for one in every if not one.has_shapes]
         by_type = not unshaped and all(one.has_types for one in every)
-        runs = [[measured(one.grouped(not unshaped, by_type), leading=0) for one in side] for side in calls]
+        runs = [[measured(*one.grouped(not unshaped, by_type), leading=0) for one in side] for side in calls]
     ours = [Side(side) for side in runs]
     matches = match_operators(*(side.main.kernels for side in ours))
     grouping = replace(OF_CALLS, parts="operators") if unshaped else OF_CALLS

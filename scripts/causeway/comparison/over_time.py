@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from causeway.comparison.change_estimates import LEAST_BLOCKS, Choices, Estimate, between_runs, floor_of
+from causeway.comparison.change_estimates import LEAST_BLOCKS, Choices, Estimate, between_runs, floor_of, resample
 from causeway.comparison.change_verdicts import adjusted, claim_floor, p_value, verdict
 from causeway.comparison.groups import Pair, row_of
-from causeway.comparison.resampling import resample
 from causeway.core.tables import read_table
 from causeway.core.vocabulary import EXACT, INCONCLUSIVE
 from causeway.numeric.effective_size import blocked_correlation_time

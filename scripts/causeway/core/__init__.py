@@ -3,7 +3,6 @@ results.
 
 Numeric methods stand in `numeric`, everything that belongs to one stage in its wing.
 
-Imports run from left to right: `reduced`, `results`, `telemetry_sheet` > `feature_registry`, `logs`, `sheet`,
-`tables` > `clock`, `codes`, `files`, `finding_kinds`, `names`, `queries`, `schemas` > `formatting` > `errors`,
-`installation`, `vocabulary`.
+Imports run from left to right: `clock`, `feature_registry`, `finding_kinds`, `logs`, `names`, `queries`, `reduced`,
+`results`, `sheet` > `formatting`, `tables` > `codes`, `files`, `schemas` > `errors`, `installation`, `vocabulary`.
 """

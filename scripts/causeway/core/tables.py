@@ -41,6 +41,7 @@ __all__ = [
     "open_table",
     "read_json",
     "read_table",
+    "rows_if_there",
     "sha256_of",
     "table_metadata",
     "take_rows",
@@ -268,6 +269,12 @@ def read_table(path: str | Path, name: str, columns: list[str] | None = None) ->
     """
     with open_table(path, name) as file:
         return file.read(columns=columns)
+
+
+def rows_if_there(folder: str | Path, name: str, columns: list[str] | None = None) -> list[dict]:
+    """Return the rows of a folder's small table, as of `read_table`; none where the folder lacks it."""
+    path = Path(folder) / f"{name}.parquet"
+    return read_table(path, name, columns).to_pylist() if path.is_file() else []
 
 
 def take_rows(path: str | Path, name: str, rows: np.ndarray) -> pa.Table:

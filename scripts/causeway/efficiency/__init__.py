@@ -3,5 +3,5 @@ variance, steps.
 
 What varies from launch to launch stands in `variability`.
 
-Imports run from left to right: `measure_efficiency` > `ranks`, `steps`, `trees` > `device_time`.
+Imports run from left to right: `measure_efficiency`, `steps` > `ranks`, `trees` > `device_time`.
 """

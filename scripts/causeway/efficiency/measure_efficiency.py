@@ -11,19 +11,18 @@ from causeway.core.clock import Clock, clocks_of
 from causeway.core.codes import MIGRATIONS
 from causeway.core.logs import LOG
 from causeway.core.reduced import EFFICIENCY, why_not
-from causeway.core.tables import folder_bytes, read_json, read_table, write_json, write_table
+from causeway.core.tables import folder_bytes, read_json, rows_if_there, write_json, write_table
 from causeway.efficiency.device_time import regions
 from causeway.efficiency.device_time.compared_time import ComparedTime, common_time, compared_time, ranks_in_common
+from causeway.efficiency.device_time.event_streams import LaunchSums
 from causeway.efficiency.device_time.launch_shapes import launch_shapes, rows_of
-from causeway.efficiency.device_time.launch_sums import LaunchSums
 from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured, Opened, Windows, measure, open_export
 from causeway.efficiency.device_time.migrations import migration_facts, migrations_of
 from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
 from causeway.efficiency.device_time.states import STATES
 from causeway.efficiency.device_time.sweep import CAUSES, COPY_FIELDS, PATH_FIELDS
 from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_from
-from causeway.efficiency.trees.assemble import MeasuredDataset, document, table
-from causeway.efficiency.trees.role_balance import role_balance
+from causeway.efficiency.trees.assemble import MeasuredDataset, document, role_balance, table
 from causeway.events.event_blocks import recorded_spans
 from causeway.numeric.mpi import Ranks, merged
 
@@ -120,7 +119,10 @@ def measure_efficiency(
             of_exports, of_gpus, works, moved, shapes = (merged(part) for part in zip(*parts, strict=True))
             roles = roles_of(works.values())
             dataset = MeasuredDataset([*of_exports.values()] or [_nothing()], names, [*of_gpus.values()], chosen)
-            names_of = {(row["rank"], row["device"]): row["name"] for one in opened for row in _devices(one.folder)}
+            devices = [
+                row for one in opened for row in rows_if_there(one.folder, "devices", ["rank", "device", "name"])
+            ]
+            names_of = {(row["rank"], row["device"]): row["name"] for row in devices}
             found = document(name, dataset, document_of_clocks, edges, limits.small_kernel_ns, names_of)
             found["roles"] = role_balance(dataset, [(one.ranks, one.kernels) for one in roles], different_work(roles))
             if found["roles"]["sentence"]:
@@ -136,11 +138,6 @@ def measure_efficiency(
 def _recorded(one: Opened, exports: int) -> Windows:
     """Return what the recording of each rank covers, where there are others that it can be compared with."""
     return recorded_spans(one.folder) if exports > 1 or len(one.windows) > 1 else {}
-
-
-def _devices(folder: Path) -> list[dict]:
-    path = folder / "devices.parquet"
-    return read_table(path, "devices", ["rank", "device", "name"]).to_pylist() if path.is_file() else []
 
 
 def _nothing() -> Measured:

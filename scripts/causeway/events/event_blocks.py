@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from causeway.core.errors import TableError
 from causeway.core.tables import SCHEMAS, open_table, read_table
+from causeway.core.vocabulary import HOST_KINDS
 
 Block = dict[str, np.ndarray]
 CHUNK_ROWS = 1 << 16
@@ -29,6 +30,15 @@ def chunks(folder: Path, table: str, columns: list[str]) -> Iterator[pa.RecordBa
         for batch in file.iter_batches(CHUNK_ROWS, columns=columns, use_threads=False):
             if batch.num_rows:
                 yield batch
+
+
+def host_ranges(folder: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Give some columns of the host's ranges, of all threads, piece by piece, as `chunks`."""
+    for batch in chunks(folder, "ranges", list(dict.fromkeys([*columns, "kind"]))):
+        kinds = batch.column("kind").dictionary_encode()
+        is_host = np.isin(np.array(kinds.dictionary.to_pylist(), object), HOST_KINDS)[kinds.indices.to_numpy()]
+        if is_host.any():
+            yield batch if is_host.all() else batch.filter(pa.array(is_host))
 
 
 def kernel_columns(folder: Path, names: list[str]) -> pa.Table:
@@ -63,15 +73,18 @@ def spans(folder: Path, tables: Iterable[str]) -> dict[int, tuple[int, int]]:
     found: dict[int, tuple[int, int]] = {}
     for table in tables:
         for batch in chunks(folder, table, ["start_ns", "duration_ns", "rank"]):
-            block = times(batch)
-            ranks = batch.column("rank").to_numpy()
-            for rank in np.unique(ranks).tolist():
-                mine = ranks == rank
-                first = int(block["start"][mine].min())
-                last = int(block["end"][mine].max())
-                before = found.get(rank, (first, last))
-                found[rank] = min(first, before[0]), max(last, before[1])
+            widen(found, batch.column("rank").to_numpy(), times(batch))
     return found
+
+
+def widen(spans_of: dict[int, tuple[int, int]], ranks: np.ndarray, events: Block) -> None:
+    """Let the spans of ranks hold more events: `ranks`, shape (n,), whose `start` and `end` stand in `events`."""
+    for rank in np.unique(ranks).tolist():
+        mine = ranks == rank
+        first = int(events["start"][mine].min())
+        last = int(events["end"][mine].max())
+        before = spans_of.get(rank, (first, last))
+        spans_of[rank] = min(first, before[0]), max(last, before[1])
 
 
 def recorded_spans(folder: Path) -> dict[int, tuple[int, int]]:

@@ -2,12 +2,14 @@
 rather than by sorting.
 """
 
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from causeway.numeric.compiled import I8, compiled, int32, int64
 
+Key = TypeVar("Key", bound=Hashable)
 SLOTS = 1 << 12
 MOST_DISTINCT = SLOTS // 4
 """Beyond so many distinct values a table of hashes that stays in the first-level cache fills up: they are sorted."""
@@ -92,29 +94,33 @@ def by_value(values: np.ndarray) -> list[tuple[int, np.ndarray | None]]:
     return list(zip(distinct.tolist(), np.split(order, np.cumsum(np.bincount(codes))[:-1]), strict=False))
 
 
-class RowNumbers:
-    """Numbers of distinct rows, such as rank and device, in the order in which they are met."""
+class Numbers(Generic[Key]):
+    """Numbers of distinct keys, such as names, in the order in which they are met."""
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[int, ...], int] = {}
+        self._numbers: dict[Key, int] = {}
 
     def __len__(self) -> int:
         return len(self._numbers)
 
     @property
     def rows(self) -> list[Any]:
-        """The rows, by number."""
+        """The keys, by number."""
         return list(self._numbers)
+
+    def number(self, key: Key) -> int:
+        """Return the number of a key."""
+        return self._numbers.setdefault(key, len(self._numbers))
+
+
+class RowNumbers(Numbers[tuple[int, ...]]):
+    """Numbers of distinct rows, such as rank and device, in the order in which they are met."""
 
     def of(self, *columns: np.ndarray) -> np.ndarray:
         """Return the number of each row, int32 of shape (n,); `columns` as those of `few_rows`."""
         rows, codes = few_rows(*columns)
         numbers = [self.number(row) for row in rows]
         return codes if numbers == list(range(len(numbers))) else np.array(numbers, np.int32)[codes]
-
-    def number(self, row: tuple[int, ...]) -> int:
-        """Return the number of a row."""
-        return self._numbers.setdefault(row, len(self._numbers))
 
 
 @compiled(int64(I8, int64[::1], int32[::1], int32[::1]))

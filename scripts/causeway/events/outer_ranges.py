@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.tables import read_json
-from causeway.core.vocabulary import HOST_KINDS, without_numbers
-from causeway.events.event_blocks import chunks, times
+from causeway.core.vocabulary import without_numbers
+from causeway.events.event_blocks import chunks, host_ranges, times
 
 OUTER = 0.8
 """Share of an export's time that a range fills, in all, to be one around all work."""
@@ -26,11 +26,9 @@ def outer_ranges(folder: Path) -> set[str]:
     if time.get("first_ns") is None or time.get("last_ns") is None:
         return set()
     filled: Counter = Counter()
-    for batch in chunks(folder, "ranges", ["duration_ns", "kind", "name"]):
-        sums = pa.Table.from_batches([batch]).group_by(["kind", "name"]).aggregate([("duration_ns", "sum")]).to_pylist()
-        for row in sums:
-            if row["kind"] in HOST_KINDS:
-                filled[without_numbers(row["name"])] += row["duration_ns_sum"]
+    for batch in host_ranges(folder, ["duration_ns", "name"]):
+        for row in pa.Table.from_batches([batch]).group_by("name").aggregate([("duration_ns", "sum")]).to_pylist():
+            filled[without_numbers(row["name"])] += row["duration_ns_sum"]
     whole = (time["last_ns"] - time["first_ns"]) * max(len(document["ranks"]), 1)
     return _around_calls(folder, {name for name, ns in filled.items() if ns >= OUTER * whole})
 

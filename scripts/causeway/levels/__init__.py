@@ -4,5 +4,5 @@ Metrics keep their meaning at every level, from the whole run to one launch: sum
 integers, so a level is the sum of the finer one (J. Labarta, "Levels of Detail in Performance Analysis", POP CoE,
 2025). Bins of the targets stand in `variability`.
 
-Imports run from left to right: `explorer` > `windows` > `filters`, `pyramid` > `filter_limits`.
+Imports run from left to right: `explorer` > `pyramid`, `windows` > `filters`.
 """

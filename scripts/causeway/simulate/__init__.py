@@ -2,7 +2,6 @@
 
 Equal scenario and seed give equal bytes. Tables with known causes that never were an export stand in `lab/validation`.
 
-Imports run from left to right: `__main__` > `runs` > `kineto_json`, `truth` > `nsys_sqlite` >
-`demo`, `ncu_csv`, `schedule` > `device_metrics`, `planted_effects`, `rank_tables` > `counters`, `scenario` >
-`stream_events`, `random_numbers`, `nsys_schema`.
+Imports run from left to right: `__main__` > `runs` > `counters`, `kineto_json`, `truth` > `nsys_sqlite` > `schedule`
+> `device_metrics`, `rank_tables` > `scenario`, `stream_events` > `random_numbers`.
 """

@@ -5,8 +5,8 @@ import sys
 
 from causeway.core.errors import CausewayError
 from causeway.core.logs import log_to
-from causeway.simulate.demo import DEMONSTRATION
 from causeway.simulate.runs import write_run
+from causeway.simulate.scenario import DEMONSTRATION
 
 
 def main(argv: list[str] | None = None) -> None:

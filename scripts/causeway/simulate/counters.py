@@ -4,6 +4,8 @@ Per kernel the mean duration follows from a few raw counters. Beside them stands
 sums of counters (hit + miss = requests), copies under another name, constants, percentages and rates, counters that
 follow from a cause without being one (proxies), unrelated counters, and leaked features, from which the duration itself
 can be computed (cycles, amounts per second, percent of peak).
+
+Write launches with counters as the CSV page of Nsight Compute (`ncu --csv`): one row per launch and metric.
 """
 
 import dataclasses
@@ -16,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from causeway.core.errors import CausewayError
-from causeway.core.files.yaml_files import read_yaml
+from causeway.core.files.whole_files import written_whole
+from causeway.core.files.yaml_files import column_map, read_yaml
 from causeway.simulate import random_numbers
 
 FILE = Path(__file__).parent / "assets" / "demo_counters.yaml"
@@ -25,26 +28,6 @@ BANKS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
 L1_HITS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum"
 ATOMICS = "lts__t_sectors_op_atom.sum"
 DURATION = "gpu__time_duration.sum"
-SIMPLIFIED = {
-    "gpu__time_duration.sum": "gpu_time",
-    "sm__cycles_elapsed.avg": "sm_cycles",
-    "sm__cycles_elapsed.avg.per_second": "sm_clock",
-    "sm__inst_executed.sum": "sm_instr",
-    "smsp__thread_inst_executed_per_inst_executed.ratio": "avg_thread_exec",
-    "sm__warps_active.avg.pct_of_peak_sustained_active": "occupancy_ratio",
-    "lts__t_sector_hit_rate.pct": "l2_hit_ratio",
-    "dram__bytes.sum": "dram_bytes",
-    "dram__bytes_read.sum": "dram_read_bytes",
-    "dram__bytes_write.sum": "dram_write_bytes",
-    "dram__bytes.sum.per_second": "dram_bytes_per_second",
-    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio": "stall_global_memory_per_issue",
-    "smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio": "stall_shared_memory_per_issue",
-    "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio": "stall_barrier_per_issue",
-    "smsp__average_warps_issue_stalled_branch_resolving_per_issue_active.ratio": "stall_branch_per_issue",
-    "smsp__average_warps_issue_stalled_mio_throttle_per_issue_active.ratio": "stall_shared_memory_queue_per_issue",
-    "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio": "stall_fixed_latency_per_issue",
-}
-"""Names that config/columns/counters.yaml gives to counters here; a test checks that they are equal."""
 CLOCK_GHZ = 1.755
 PEAK_BYTES_PER_NS = 3352.32
 RARE_SHARE = 0.15
@@ -133,7 +116,8 @@ OCCUPANCY = "Occupancy"
 
 def simplified(name: str) -> str:
     """Return the name that a counter has in Causeway's tables."""
-    return SIMPLIFIED.get(name) or re.sub(r"\W+", "_", name)
+    names = {entry["raw"][0]: simple for simple, entry in column_map("counters")["counters"].items()}
+    return names.get(name) or re.sub(r"\W+", "_", name)
 
 
 def demo_kernels() -> tuple[CounterKernel, ...]:
@@ -370,3 +354,81 @@ def _fill_constants(enter, scenario: CounterScenario, which: np.ndarray) -> None
         ("Theoretical Occupancy", "%", [100] * len(kernels)),
     ):
         enter(name, unit, per_kernel(values), "constants", OCCUPANCY)
+
+
+HEADER = (
+    "ID,Process ID,Process Name,Host Name,Kernel Name,Context,Stream,Block Size,Grid Size,Device,CC,Section Name,Metric"
+    " Name,Metric Unit,Metric Value,Rule Name,Rule Type,Rule Description,Estimated Speedup Type,Estimated Speedup"
+).split(",")
+"""The twenty columns of Nsight Compute 2024; a file of eighteen lacks the last two. Metric rows end after one empty
+rule field.
+"""
+PROCESS = "33512"
+PREAMBLE_LAUNCHES = 24
+ADVICE = [
+    "LaunchConfiguration",
+    "INF",
+    "The launch fills all multiprocessors, and the last wave of blocks is nearly full.",
+]
+"""A rule's row: complete, with empty metric fields, and its section under another name than in the metric rows."""
+
+
+def value_text(value: float) -> str:
+    """Return a number as Nsight Compute prints it in an English locale: at most two decimals, thousands separated by
+    commas.
+    """
+    return f"{value:,.2f}".removesuffix(".00")
+
+
+def write_ncu_csv(path: str | Path, scenario: CounterScenario, launches: CounterLaunches) -> int:
+    """Write a capture; the file appears under its name when complete.
+
+    Parameters
+    ----------
+    path : str or Path
+    scenario : CounterScenario
+    launches : CounterLaunches
+
+    Returns
+    -------
+    int
+        The number of rows below the header.
+    """
+    order = sorted(launches.values, key=lambda key: (key[0] != "Command line profiler metrics", key[0], key[1].lower()))
+    texts = {key: [value_text(value) for value in launches.values[key].tolist()] for key in order}
+    heads = {
+        (section, metric): _quoted([section, metric, launches.units[section, metric]]) for section, metric in order
+    }
+    rows = 0
+    with written_whole(path) as partial, open(partial, "w", encoding="utf-8", newline="") as handle:
+        handle.write(f"==PROF== Connected to process {PROCESS} (/opt/app/bin/simulated)\n")
+        for launch in range(min(PREAMBLE_LAUNCHES, len(launches.kernel))):
+            name = (
+                scenario.kernels[launches.kernel[launch]]
+                .name.split("(")[0]
+                .split("<")[0]
+                .split("::")[-1]
+                .removeprefix("void ")
+            )
+            handle.write(f'==PROF== Profiling "{name}" - {launch}: 0%....50%....100% - 38 passes\n')
+        handle.write(
+            f"n, seed = {len(launches.kernel)}, {scenario.seed}\n==PROF== Disconnected from process {PROCESS}\n"
+        )
+        handle.write(_quoted(HEADER[: scenario.header]) + "\n")
+        for launch, number in enumerate(launches.kernel):
+            kernel = scenario.kernels[number]
+            sizes = [f"({kernel.block}, 1, 1)", f"({kernel.grid}, 1, 1)"]
+            prefix = _quoted(
+                [str(launch), PROCESS, "simulated", "127.0.0.1", kernel.name, "1", "7", *sizes, "0", "9.0"]
+            )
+            lines = [f"{prefix},{heads[key]},{_quoted([texts[key][launch]])},\n" for key in order]
+            lines.append(f"{prefix},{_quoted([LAUNCH, 'Function Cache Configuration', '', 'CachePreferNone'])},\n")
+            lines.append(f"{prefix},{_quoted(['LaunchStats', '', '', '', *ADVICE, *[''] * (scenario.header - 18)])}\n")
+            handle.write("".join(lines))
+            rows += len(lines)
+    return rows
+
+
+def _quoted(fields: list[str]) -> str:
+    """Return fields as Nsight Compute writes them, each in quotation marks."""
+    return ",".join('"' + text.replace('"', '""') + '"' for text in fields)

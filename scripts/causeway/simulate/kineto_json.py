@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.simulate import schedule
-from causeway.simulate.nsys_sqlite import BASE_UTC_NS, FIRST_EVENT_NS, GPU
+from causeway.simulate.nsys_sqlite import BASE_UTC_NS, FIRST_EVENT_NS, MACHINE
 from causeway.simulate.scenario import HostClock, Scenario, clock_of, is_collective
 from causeway.simulate.stream_events import RankBatch
 
@@ -64,42 +64,18 @@ class KinetoJson:
 
     def __enter__(self) -> "KinetoJson":
         ranks = list(range(self.scenario.ranks))
-        groups = [
-            {
-                "pg_name": "0",
-                "pg_desc": "default_pg",
-                "backend_config": "cuda:nccl",
-                "pg_size": len(ranks),
-                "ranks": ranks,
-            }
-        ]
-        device = {
-            "name": GPU["name"],
-            "totalGlobalMem": GPU["totalMemory"],
-            "computeMajor": 9,
-            "computeMinor": 0,
-            "maxThreadsPerBlock": 1024,
-            "maxThreadsPerMultiprocessor": 2048,
-            "regsPerBlock": 65536,
-            "warpSize": 32,
-            "sharedMemPerBlock": 49152,
-            "numSms": GPU["smCount"],
-            "regsPerMultiprocessor": 65536,
-            "sharedMemPerBlockOptin": 232448,
-            "sharedMemPerMultiprocessor": 233472,
-        }
+        group = {"pg_name": "0", "pg_desc": "default_pg", "backend_config": "cuda:nccl", "pg_size": len(ranks)}
+        device = MACHINE["kineto_device"]
         head = {
             "schemaVersion": 1,
             "deviceProperties": [{"id": number} | device for number in range(self.devices)],
-            "cupti_version": 24,
-            "cuda_runtime_version": 12060,
-            "cuda_driver_version": 12060,
+            **MACHINE["kineto_versions"],
             "distributedInfo": {
                 "backend": "nccl",
                 "rank": self.rank,
                 "world_size": len(ranks),
                 "pg_count": 1,
-                "pg_config": groups,
+                "pg_config": [group | {"ranks": ranks}],
                 "nccl_version": "2.21.5",
             },
             "displayTimeUnit": "ms",
@@ -176,7 +152,7 @@ class KinetoJson:
         kernels = batch.kernels
         facts = self.scenario.kernels
         quoted = [json.dumps(kernel.name) for kernel in facts]
-        multiprocessors = GPU["smCount"]
+        multiprocessors = MACHINE["nsys_gpu"]["smCount"]
         group = json.dumps(str(list(range(self.scenario.ranks))))
         collective = (
             f', "Collective name": "allreduce", "In msg nelems": {COLLECTIVE_ELEMENTS}, "Out msg nelems":'

@@ -1,13 +1,18 @@
-"""Write a rank's events as an Nsight Systems SQLite export (schema 3.16.1), batch by batch in bounded memory."""
+"""Write a rank's events as an Nsight Systems SQLite export (schema 3.16.1), batch by batch in bounded memory.
+
+Tables of an Nsight Systems SQLite export: the statements of `assets/nsys_tables.sql`.
+"""
 
 import datetime
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from causeway.simulate import nsys_schema, schedule
+from causeway.core.files.yaml_files import read_yaml
+from causeway.simulate import schedule
 from causeway.simulate.device_metrics import METRICS
 from causeway.simulate.scenario import HostClock, Scenario, clock_of
 from causeway.simulate.stream_events import RankBatch
@@ -25,44 +30,8 @@ CALLS = {
     schedule.SYNCHRONIZE: ("cudaDeviceSynchronize_v3020", 0),
 }
 THREADS = ("python", "pt_side_stream", "pt_copy_h2d", "pt_copy_d2h", "pt_copy_d2d")
-GPU: dict[str, Any] = {
-    "name": "NVIDIA H100 80GB HBM3",
-    "isDiscrete": 1,
-    "l2CacheSize": 52428800,
-    "totalMemory": 84942979072,
-    "memoryBandwidth": 3352320000000,
-    "clockRate": 1980000000,
-    "smCount": 132,
-    "luid": 0,
-    "chipName": "GH100",
-    "ctxswDevPath": "",
-    "ctrlDevPath": "",
-    "revision": 161,
-    "nodeMask": 0,
-    "constantMemory": 65536,
-    "maxIPC": 0,
-    "maxRegistersPerBlock": 65536,
-    "maxShmemPerBlock": 49152,
-    "maxShmemPerBlockOptin": 232448,
-    "maxShmemPerSm": 233472,
-    "maxRegistersPerSm": 65536,
-    "threadsPerWarp": 32,
-    "asyncEngines": 3,
-    "maxWarpsPerSm": 64,
-    "maxBlocksPerSm": 32,
-    "maxThreadsPerBlock": 1024,
-    "maxBlockDimX": 1024,
-    "maxBlockDimY": 1024,
-    "maxBlockDimZ": 64,
-    "maxGridDimX": 2147483647,
-    "maxGridDimY": 65535,
-    "maxGridDimZ": 65535,
-    "computeMajor": 9,
-    "computeMinor": 0,
-    "smMajor": 9,
-    "smMinor": 0,
-}
-"""TARGET_INFO_GPU of a real H100 80GB SXM, without the columns that differ from device to device."""
+MACHINE: dict[str, dict[str, Any]] = read_yaml(Path(__file__).parent / "assets" / "machine.yaml")
+"""Facts of the machine, by what the formats call them."""
 VALUES_PER_BATCH = 200_000
 """Rows handed to sqlite at once."""
 
@@ -104,7 +73,7 @@ class NsysSqlite:
         self.last_ns = 0
         self.rows: dict[str, int] = {}
         self.created: set[str] = set()
-        self.statements = nsys_schema.statements()
+        self.statements = statements()
         self.strings: dict[str, int] = {}
         self.connection = sqlite3.connect(self.partial, isolation_level=None)
         for pragma in (
@@ -287,7 +256,7 @@ class NsysSqlite:
                 "cuDevice": number,
                 "busLocation": f"0000:{0x1B + 32 * number:02x}:00.0",
             }
-            self.insert("TARGET_INFO_GPU", vmId=HOST_ID, uuid=uuid, **identity, **GPU)
+            self.insert("TARGET_INFO_GPU", vmId=HOST_ID, uuid=uuid, **identity, **MACHINE["nsys_gpu"])
         context = {"hwId": 0, "vmId": 1, "processId": self.pid, "contextId": 1}
         self.insert(
             "TARGET_INFO_CUDA_CONTEXT_INFO",
@@ -313,7 +282,7 @@ class NsysSqlite:
                 kind: dict[str, int | str] = {
                     "typeId": source + self.device,
                     "sourceId": source,
-                    "typeName": "GPU Metrics [NVIDIA H100 80GB HBM3]",
+                    "typeName": f"GPU Metrics [{MACHINE['nsys_gpu']['name']}]",
                 }
                 self.insert("TARGET_INFO_GPU_METRICS", **kind, metricId=number, metricName=name)
 
@@ -331,27 +300,9 @@ class NsysSqlite:
             ("CAPTURE_EVENT_TYPE", "Cuda"),
         ):
             self.insert("META_DATA_CAPTURE", name=name, value=value)
-        major, minor, micro = nsys_schema.VERSION.split(".")
-        facts = {
-            "EXPORT_PRODUCT_NAME": "NVIDIA Nsight Systems",
-            "EXPORT_PRODUCT_VERSION": "2024.6.2.25",
-            "EXPORT_PRODUCT_DATE": "2024.6",
-            "EXPORT_SCHEMA_VERSION": nsys_schema.VERSION,
-            "EXPORT_SCHEMA_VERSION_MAJOR": major,
-            "EXPORT_SCHEMA_VERSION_MINOR": minor,
-            "EXPORT_SCHEMA_VERSION_MICRO": micro,
-            "EXPORT_PLATFORM": "linux-desktop",
-            "EXPORT_ARCH": "x64",
-            "EXPORT_TIME_UTC": "2026-01-02T01:00:00",
-            "EXPORT_HOST": f"node{self.node}",
-            "EXPORT_USER": "simulated",
-            "EXPORT_PARAM_INPUT_FILE": self.path.with_suffix(".nsys-rep").name,
-            "EXPORT_PARAM_OUTPUT_FILE": self.path.name,
-            "EXPORT_PARAM_LAZY": "true",
-            "EXPORT_PARAM_TIME_NORMALIZE": "false",
-        }
-        for name, value in facts.items():
-            self.insert("META_DATA_EXPORT", name=name, value=value)
+        for name, value in MACHINE["nsys_export"].items():
+            text = value.format(node=self.node, stem=self.path.stem)
+            self.insert("META_DATA_EXPORT", name=name, value=text)
 
 
 def _literal(value: str | float | None) -> str:
@@ -361,3 +312,18 @@ def _literal(value: str | float | None) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     return str(int(value))
+
+
+SCRIPT = Path(__file__).parent / "assets" / "nsys_tables.sql"
+TABLE = re.compile(r"(?:CREATE TABLE|INSERT INTO) (\w+)")
+
+
+def statements() -> dict[str, list[str]]:
+    """Return for each table, in the script's order, the statement that makes it and, of an enumeration, the one that
+    fills it.
+    """
+    found: dict[str, list[str]] = {}
+    for part in SCRIPT.read_text(encoding="utf-8").split(";\n"):
+        if begun := TABLE.search(part):
+            found.setdefault(begun[1], []).append(part[begun.start() :])
+    return found

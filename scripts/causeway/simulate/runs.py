@@ -10,14 +10,13 @@ from causeway.core.errors import CausewayError
 from causeway.core.logs import LOG, Progress
 from causeway.core.tables import write_json
 from causeway.simulate import counters
-from causeway.simulate.demo import trace_scenario
+from causeway.simulate.counters import write_ncu_csv
 from causeway.simulate.device_metrics import METRICS
 from causeway.simulate.kineto_json import KinetoJson
-from causeway.simulate.ncu_csv import write_ncu_csv
 from causeway.simulate.nsys_sqlite import NsysSqlite
-from causeway.simulate.scenario import Scenario, causes_of, clock_of, delayed_iterations, is_collective
+from causeway.simulate.scenario import Scenario, causes_of, clock_of, delayed_iterations, is_collective, trace_scenario
 from causeway.simulate.schedule import simulate_batches
-from causeway.simulate.truth.removals import effects_of, without
+from causeway.simulate.truth import effects_of, without
 
 KIND = "kind"
 LEAST_STALL_CHANGE = 2.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from causeway.core.clock import Clock
-from causeway.core.tables import read_json, read_table
+from causeway.core.tables import read_json, rows_if_there
 from causeway.telemetry.readings import SourceDevice
 
 UUID = "uuid"
@@ -73,8 +73,7 @@ def timed_exports(folders: Iterable[Path], clocks: Mapping, nodes: Mapping[str, 
         entry = clocks["exports"].get(folder.name)
         if entry is None or not time.get("has_start") or not (folder / "launches.parquet").is_file():
             continue
-        path = folder / "devices.parquet"
-        rows = read_table(path, "devices", ["rank", "device", "gpu"]).to_pylist() if path.is_file() else []
+        rows = rows_if_there(folder, "devices", ["rank", "device", "gpu"])
         found.append(
             TimedExport(
                 name=folder.name,

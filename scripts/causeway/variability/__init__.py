@@ -2,5 +2,5 @@
 
 Why it varies stands in `causal`, where the time goes in `efficiency`.
 
-Imports run from left to right: `bin_launches`, `operator_summary`, `stall_summary` > `bins` > `workers` > `rows`.
+Imports run from left to right: `bin_launches`, `operator_summary`, `stall_summary` > `bins` > `rows`.
 """

@@ -29,12 +29,11 @@ from causeway.variability.bins.kept import (
     trace_fields,
     write_parts,
 )
-from causeway.variability.bins.passes import Passes
+from causeway.variability.bins.passes import Passes, Team
 from causeway.variability.bins.ranking import rank_bins
 from causeway.variability.bins.summaries import configuration_table, kernel_table
 from causeway.variability.rows.dataset import BinningSettings, PreparedDataset, open_sources, prepare
 from causeway.variability.rows.targets import Counter, Deviation, Duration, Stall
-from causeway.variability.workers.workers import Team
 
 OUTPUTS = {
     "bins": "bins",

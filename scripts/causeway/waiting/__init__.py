@@ -2,6 +2,6 @@
 
 How much time is idle, and what it costs in ratios, stands in `efficiency`.
 
-Imports run from left to right: `explain_waiting`, `find_critical_paths`, `replay_what_ifs` >
-`replay` > `path` > `graph`, `idle` > `dependencies`, `steps_by_rank`, `taken_gpus`.
+Imports run from left to right: `explain_waiting`, `find_critical_paths`, `replay_what_ifs` > `idle`, `replay` >
+`path` > `graph`, `steps_by_rank`, `taken_gpus` > `dependencies`.
 """

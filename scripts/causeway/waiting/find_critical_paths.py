@@ -13,8 +13,7 @@ from causeway.waiting.graph.graph_builder import Matched
 from causeway.waiting.graph.linked_graph import linked_graph
 from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.path.critical_path import CriticalPaths, Schedule, measured
-from causeway.waiting.path.path_table import PathRow, PathSums, joined_pieces, last_ranks_of, rows_of
-from causeway.waiting.path.taken_pieces import TakenPieces
+from causeway.waiting.path.path_table import PathRow, PathSums, TakenPieces, joined_pieces, last_ranks_of, rows_of
 from causeway.waiting.replay.replay_table import replay_rows
 from causeway.waiting.steps_by_rank import Steps, steps_by_rank
 from causeway.waiting.taken_gpus import NOT_REPLAYED, taken_gpus

@@ -10,7 +10,7 @@ import numpy as np
 
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.reduced import has_time_line
-from causeway.core.tables import read_json, read_table
+from causeway.core.tables import read_json, rows_if_there
 from causeway.events.event_blocks import GPU_TABLES, chunks, numbers, same_gpus, times
 from causeway.numeric import intervals
 
@@ -94,7 +94,7 @@ class TakenGpus:
             for group in same_gpus(
                 (export, row["rank"], row["device"], row["gpu"])
                 for folder, export in exports.items()
-                for row in _devices(folder)
+                for row in rows_if_there(folder, "devices", ["rank", "device", "gpu"])
             )
         ]
         if not are_aligned:
@@ -141,11 +141,6 @@ def taken_gpus(folders: Sequence[str | Path], clocks_file: str | Path) -> TakenG
     documents = {Path(folder): read_json(Path(folder) / "capabilities.json") for folder in folders}
     used = {folder: clocks[one["export"]] for folder, one in documents.items() if has_time_line(one)}
     return TakenGpus(used, are_aligned=document.get("method") != "zero")
-
-
-def _devices(folder: Path) -> list[dict]:
-    path = folder / "devices.parquet"
-    return read_table(path, "devices", ["rank", "device", "gpu"]).to_pylist() if path.is_file() else []
 
 
 def _work_of(

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 from causeway.core.clock import Clock
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter, write_table
 from causeway.waiting.graph.link_ranks import linked
-from causeway.waiting.graph.read_graph import read_graph
+from causeway.waiting.graph.linked_graph import read_graph
 from causeway.waiting.idle.export_pass import explain_export
 from causeway.waiting.path.critical_path import CriticalPaths, measured
 

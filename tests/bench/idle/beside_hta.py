@@ -16,7 +16,7 @@ from causeway.core.clock import Clock
 from causeway.core.tables import read_table
 from causeway.readers.normalise import normalise
 from causeway.waiting.graph.link_ranks import linked
-from causeway.waiting.graph.read_graph import read_graph
+from causeway.waiting.graph.linked_graph import read_graph
 from causeway.waiting.path import walk
 from causeway.waiting.path.critical_path import CriticalPaths, measured
 

@@ -14,7 +14,7 @@ from causeway.core.clock import Clock
 from causeway.core.tables import read_json
 from causeway.efficiency.device_time.measure import Limits, measure, open_export
 from causeway.waiting.graph.link_ranks import linked
-from causeway.waiting.graph.read_graph import read_graph
+from causeway.waiting.graph.linked_graph import read_graph
 from causeway.waiting.idle.export_pass import explain_export
 from causeway.waiting.path.critical_path import CriticalPaths, measured
 from causeway.waiting.replay.replayed import durations_of, replayed

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from causeway.command_line import __main__ as command
+from causeway.command_line.progress import NoStepError, stop_reasons
 from causeway.command_line.run_workflow import run_workflow, snakemake_command
-from causeway.command_line.stop_reasons import NoStepError, stop_reasons
 from causeway.core.errors import CausewayError
 from support import REAL, ROOT
 

@@ -5,8 +5,8 @@ launch.
 import numpy as np
 import pytest
 
-from causeway.comparison.cause_changes import compare_causes
 from causeway.comparison.change_estimates import UNMEASURED, Choices
+from causeway.comparison.change_verdicts import compare_causes
 from causeway.comparison.over_time import Course, compare_steps, compare_times
 from causeway.core.tables import write_table
 from variability_tables import table_of

@@ -4,9 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from causeway.comparison.change_estimates import Choices, Estimate, between_runs
+from causeway.comparison.change_estimates import Choices, Estimate, between_runs, resample
 from causeway.comparison.change_verdicts import p_value, verdict
-from causeway.comparison.resampling import resample
 from causeway.comparison.runs.launches import Launches
 from causeway.comparison.runs.run_totals import measure
 from causeway.core.errors import CausewayError

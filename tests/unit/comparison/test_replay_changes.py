@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from causeway.comparison.replay_changes import compare_replays, read_replays
+from causeway.comparison.compare import compare_replays, read_replays
 from causeway.core.results import read_comparisons
 from causeway.core.tables import SCHEMAS, write_table
 from causeway.plotting.pages.comparison_page import draw_comparison

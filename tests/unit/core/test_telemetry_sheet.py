@@ -3,7 +3,7 @@
 import pytest
 
 from causeway.core.errors import CausewayError
-from causeway.core.telemetry_sheet import read_telemetry_sheet
+from causeway.core.sheet import read_telemetry_sheet
 
 HEADER = "dataset\tnode\tdevice\tsource\tformat\ttime_zone"
 

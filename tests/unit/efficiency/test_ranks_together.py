@@ -12,8 +12,7 @@ from scipy.signal import lfilter
 from causeway.core.clock import Clock
 from causeway.efficiency.ranks import clock_alignment, collectives, stragglers
 from causeway.simulate import schedule
-from causeway.simulate.demo import trace_scenario
-from causeway.simulate.scenario import clock_of, delayed_iterations, is_collective
+from causeway.simulate.scenario import clock_of, delayed_iterations, is_collective, trace_scenario
 
 RANKS = 8
 ITERATIONS = 240

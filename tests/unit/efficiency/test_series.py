@@ -2,7 +2,7 @@
 
 from causeway.core.tables import write_json
 from causeway.core.vocabulary import FLAVOUR_NAMES
-from causeway.efficiency.trees.scaling_series import measure_series
+from causeway.efficiency.trees.trees import measure_series
 from causeway.plotting.drawing.page import inline
 from causeway.plotting.figures.efficiency import draw_series
 

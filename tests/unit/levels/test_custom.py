@@ -10,7 +10,7 @@ from levels_reference import write_run
 
 from causeway.core.errors import CausewayError
 from causeway.core.tables import read_table, write_table
-from causeway.levels.pyramid import launch_columns
+from causeway.levels.pyramid import custom_metrics
 from causeway.levels.pyramid.build import build
 from causeway.levels.pyramid.custom_metrics import COLUMNS, expressions
 from causeway.levels.pyramid.expressions import parse
@@ -297,7 +297,7 @@ def test_numbers_beyond_double_precision_are_refused(text):
 def test_a_long_name_is_held_once_however_many_rows_have_it():
     names = pa.array(["x" * 100_000, "y", None]).take(pa.array(np.arange(3_000) % 3)).dictionary_encode()
     tracemalloc.start()
-    texts = launch_columns._texts(names)
+    texts = custom_metrics._texts(names)
     holds = parse("kernel == 'y'", {"kernel": "text"}, "here").holds({"kernel": texts})
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

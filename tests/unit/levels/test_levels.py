@@ -188,7 +188,7 @@ def test_short_stretches_of_rows_make_no_level_coarser(tmp_path, monkeypatch, bu
 
 def test_a_window_reads_only_what_it_touches(tmp_path, monkeypatch):
     folders, clocks = write_run(tmp_path, 3000, 1, 5)
-    monkeypatch.setattr("causeway.levels.pyramid.level_files.GROUP_ROWS", 64)
+    monkeypatch.setattr("causeway.levels.pyramid.level.GROUP_ROWS", 64)
     levels = make(tmp_path, folders, clocks)
     whole = levels.statistics(10_000, -(1 << 62), 1 << 62, "variability")
     some = levels.statistics(10_000, 500_000, 700_000, "variability")

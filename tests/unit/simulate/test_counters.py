@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
-from causeway.simulate.counters import DURATION, LAUNCH, METRICS, counter_scenario, draw, simplified
-from causeway.simulate.ncu_csv import HEADER, value_text
+from causeway.simulate.counters import DURATION, HEADER, LAUNCH, METRICS, counter_scenario, draw, simplified, value_text
 from causeway.simulate.runs import write_run
 
 COLUMNS = Path(__file__).parents[3] / "config" / "columns" / "counters.yaml"

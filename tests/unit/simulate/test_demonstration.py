@@ -11,13 +11,19 @@ import numpy as np
 import pytest
 
 from causeway.core.errors import CausewayError
-from causeway.simulate.demo import DEMONSTRATION, trace_scenario
 from causeway.simulate.device_metrics import METRICS, TENSOR_PERCENT
 from causeway.simulate.runs import LEAST_STALL_CHANGE, write_run
-from causeway.simulate.scenario import causes_of, delayed_iterations
+from causeway.simulate.scenario import DEMONSTRATION, causes_of, delayed_iterations, trace_scenario
 from causeway.simulate.schedule import COMPUTE_STREAM, INPUT_GB_S, simulate_batches
-from causeway.simulate.truth.memory_stalls import WINDOW_NS, memory_stalls
-from causeway.simulate.truth.removals import effects_of, removals_of, spread, times_of, without
+from causeway.simulate.truth import (
+    WINDOW_NS,
+    effects_of,
+    memory_stalls,
+    removals_of,
+    spread,
+    times_of,
+    without,
+)
 from causeway.variability.rows.transfer_links import link
 
 from .observed import joined

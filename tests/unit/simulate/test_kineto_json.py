@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from causeway.simulate.demo import trace_scenario
 from causeway.simulate.kineto_json import KinetoJson, microseconds
 from causeway.simulate.runs import write_run
+from causeway.simulate.scenario import trace_scenario
 from causeway.simulate.schedule import simulate_batches
 
 SMALL = {"iterations": 12, "ranks": 2, "nodes": 1, "iterations_per_batch": 5, "seed": 2}

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from causeway.simulate import nsys_schema
-from causeway.simulate.demo import trace_scenario
+from causeway.simulate import nsys_sqlite
 from causeway.simulate.nsys_sqlite import BASE_UTC_NS, NsysSqlite, session_offset_ns
 from causeway.simulate.runs import write_run
+from causeway.simulate.scenario import trace_scenario
 from causeway.simulate.schedule import simulate_batches
 
 REAL = Path(__file__).parents[4] / "shared" / "data" / "nsys_sqlite" / "fuser" / "report1_h100.sqlite"
@@ -142,7 +142,7 @@ def test_layout_is_that_of_a_real_export(folder):
         for (table,) in ours.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
             wanted = (metrics if "GPU_METRICS" in table else real).execute(f"PRAGMA table_info({table})").fetchall()
             assert ours.execute(f"PRAGMA table_info({table})").fetchall() == wanted, table
-        for table in (name for name, (_, *fill) in nsys_schema.statements().items() if fill):
+        for table in (name for name, (_, *fill) in nsys_sqlite.statements().items() if fill):
             rows = set(real.execute(f"SELECT id, name, label FROM {table}").fetchall())
             assert set(ours.execute(f"SELECT id, name, label FROM {table}").fetchall()) <= rows, table
         for pragma in ("page_size", "encoding", "user_version", "auto_vacuum"):

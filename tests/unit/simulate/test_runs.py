@@ -10,9 +10,8 @@ from jsonschema import Draft202012Validator
 
 from causeway.core.errors import CausewayError
 from causeway.simulate.counters import CounterScenario
-from causeway.simulate.demo import trace_scenario
 from causeway.simulate.runs import write_run
-from causeway.simulate.scenario import SIGNS, Scenario
+from causeway.simulate.scenario import SIGNS, Scenario, trace_scenario
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = yaml.safe_load((ROOT / "config" / "schemas" / "simulated.schema.yaml").read_text())

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from causeway.simulate.demo import trace_scenario
-from causeway.simulate.scenario import SATURATION, SIGNS, causes_of
+from causeway.simulate.scenario import SATURATION, SIGNS, causes_of, trace_scenario
 from causeway.simulate.schedule import COMPUTE_STREAM, SYNCHRONIZE, simulate_batches
 
 from .observed import deviations, effective_size, features, joined

@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from causeway.numeric.slice_statistics import slice_statistics
-from causeway.variability.bins import bins, large_bins
-from causeway.variability.bins.bins import Bins
-from causeway.variability.bins.large_bins import LargeBin
+from causeway.variability.bins import bins
+from causeway.variability.bins.bins import Bins, LargeBin
 from variability_tables import run_here, write_clocks, write_export
 
 
 @pytest.mark.parametrize("shape", ["deviations", "signed", "ties", "constant", "nulls", "all null", "one"])
 def test_large_bins_have_the_same_statistics(tmp_path, monkeypatch, shape):
-    monkeypatch.setattr(large_bins, "BLOCK", 100)
+    monkeypatch.setattr(bins, "BLOCK", 100)
     rng = np.random.default_rng(1)
     n = 1 if shape == "one" else 1234
     values = {

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from causeway.variability.bins.passes import shares
 from causeway.variability.rows import sources
 from causeway.variability.rows.sources import Source
-from causeway.variability.workers.partition import shares
 from variability_tables import write_export
 
 

@@ -29,7 +29,9 @@ CHANGED = {
 def graph_of(run, with_events):
     """Return graph and links as they are read from an export of the run, with or without its events."""
     texts = Texts()
-    names = np.array([texts.code(f"k{number}") for number in range(5)] + [texts.code("collective"), texts.code("copy")])
+    names = np.array(
+        [texts.number(f"k{number}") for number in range(5)] + [texts.number("collective"), texts.number("copy")]
+    )
     start, end, rank, stream, name, correlation = run.work.T
     rows = {
         "start": start,
@@ -46,7 +48,7 @@ def graph_of(run, with_events):
     host = {
         "start": begun,
         "end": done,
-        "name": np.array([texts.code(one) for one in CALLS])[call],
+        "name": np.array([texts.number(one) for one in CALLS])[call],
         "scope": np.where(call == 1, ALL_STREAMS, NO_SCOPE),
         "launches": np.isin(np.arange(len(call)), made_by),
     }

@@ -18,8 +18,15 @@ from causeway.waiting.graph.linked_graph import linked_graph
 from causeway.waiting.graph.nodes import ALL_STREAMS, COLLECTIVE, COPY, KERNEL, NO_SCOPE, Graph, HostCalls, Work
 from causeway.waiting.path.critical_path import measured
 from causeway.waiting.replay.replayed import durations_of, replayed
-from causeway.waiting.replay.what_if_durations import KernelWhatIf, durations_under, in_flight, with_moved_contention
-from causeway.waiting.replay_what_ifs import replay_what_ifs, replayed_rows, what_ifs
+from causeway.waiting.replay_what_ifs import (
+    KernelWhatIf,
+    durations_under,
+    in_flight,
+    replay_what_ifs,
+    replayed_rows,
+    what_ifs,
+    with_moved_contention,
+)
 
 H2D = "copy (host to device)"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.comparison.runs.recordings import device_names, recording_of
+from causeway.comparison.runs.recordings import Recording, device_names, recording_of
 from causeway.core.codes import GPU_TIME
 from causeway.core.errors import NotComparableError
 from causeway.core.formatting import elided
@@ -17,25 +17,11 @@ from causeway.core.names.build_numbers import names_of_one_kernel
 from causeway.core.reduced import rules_out_time_line
 from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
+from causeway.events.few_values import Numbers
 
 BATCH_ROWS = 1 << 18
 NANOSECONDS = {"": 1.0, "ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 NUMBER = re.compile(r"\d+")
-
-
-@dataclass
-class Names:
-    """Numbers given to names in the order in which they are met."""
-
-    numbers: dict = field(default_factory=dict)
-
-    def of(self, name: object) -> int:
-        """Return the number of a name."""
-        return self.numbers.setdefault(name, len(self.numbers))
-
-    def listed(self) -> list:
-        """Return the names by number."""
-        return list(self.numbers)
 
 
 @dataclass(frozen=True)
@@ -63,6 +49,39 @@ class LaunchBatch:
     stream: np.ndarray
 
 
+@dataclass(kw_only=True)
+class RunFacts:
+    """What is known of a run beside its launches, or calls of operators.
+
+    Attributes
+    ----------
+    dataset : str
+    ranks : list of int
+        All ranks, in order.
+    names : list of str
+        Full names of kernels, or names of operators, by number.
+    configurations : list of (int, tuple)
+        Kernel and shape (then label), or operator and input, by number.
+    regions : list of str
+        Names of regions, a star for each number in them, by number.
+    recordings : list of Recording
+        Of the exports whose launches these are, as far as they are known.
+    devices : dict of (int, int) to (str or None)
+        Names of the devices by rank and number.
+    incomplete : list of (str, bool)
+        Exports that were not read whole, each with whether it was refused.
+    """
+
+    dataset: str
+    ranks: list[int]
+    names: list[str]
+    configurations: list[tuple]
+    regions: list[str] = field(default_factory=list)
+    recordings: list[Recording] = field(default_factory=list)
+    devices: dict[tuple[int, int], str | None] = field(default_factory=dict)
+    incomplete: list[tuple[str, bool]] = field(default_factory=list)
+
+
 class Launches:
     """The launches of one dataset.
 
@@ -74,20 +93,7 @@ class Launches:
 
     Attributes
     ----------
-    kernels : list of str
-        Full names by number.
-    configurations : list of (int, tuple)
-        Kernel and shape (then label) by number.
-    ranks : list of int
-        All ranks, in order.
-    regions : list of str
-        Names of regions, a star for each number in them, by number; filled while rows are read.
-    recordings : list of Recording
-        Of the exports whose launches these are, as far as they are known.
-    devices : dict of (int, int) to (str or None)
-        Names of the devices by rank and number.
-    incomplete : list of (str, bool)
-        Exports that were not read whole, each with whether it was refused.
+    facts : RunFacts
 
     Raises
     ------
@@ -96,12 +102,10 @@ class Launches:
     """
 
     def __init__(self, dataset: str, folders: Sequence[str | Path]) -> None:
-        self.dataset = dataset
-        self._kernels = Names()
-        self._configurations = Names()
-        self._regions = Names()
+        self._kernels = Numbers[str]()
+        self._configurations = Numbers[tuple]()
+        self._regions = Numbers[str]()
         self._exports = []
-        self.incomplete = _not_read_whole(folders)
         ranks: set[int] = set()
         self._one_kernel = names_of_one_kernel(
             [_shapes_by_name(folder) for folder in map(Path, folders) if _source(folder)]
@@ -122,13 +126,17 @@ class Launches:
                 f"dataset {dataset} cannot be compared: none of its exports holds kernel launches or the counter"
                 f" {GPU_TIME}{_why_refused(folders)}"
             )
-        self.kernels: list[str] = self._kernels.listed()
-        self.configurations: list[tuple] = self._configurations.listed()
-        self.regions: list[str] = self._regions.listed()
-        self.ranks = sorted(ranks)
-        found = [recording_of(folder) for folder, *_ in self._exports]
-        self.recordings = [one for one in found if one is not None]
-        self.devices = {key: name for folder, *_ in self._exports for key, name in device_names(folder).items()}
+        recordings = [recording_of(folder) for folder, *_ in self._exports]
+        self.facts = RunFacts(
+            dataset=dataset,
+            ranks=sorted(ranks),
+            names=self._kernels.rows,
+            configurations=self._configurations.rows,
+            regions=self._regions.rows,
+            recordings=[one for one in recordings if one is not None],
+            devices={key: name for folder, *_ in self._exports for key, name in device_names(folder).items()},
+            incomplete=_not_read_whole(folders),
+        )
 
     def _numbered(self, folder: Path) -> np.ndarray:
         """Return the dataset's number of each configuration of an export."""
@@ -138,8 +146,8 @@ class Launches:
         for row in rows:
             shape = (*(row[column] for column in LAUNCH_SHAPE), row["label"])
             name = names[row["kernel"]]
-            kernel = self._kernels.of(self._one_kernel.get(name, name))
-            numbers[row["configuration"]] = self._configurations.of((kernel, shape))
+            kernel = self._kernels.number(self._one_kernel.get(name, name))
+            numbers[row["configuration"]] = self._configurations.number((kernel, shape))
         return numbers
 
     def _regions_of(self, folder: Path) -> np.ndarray:
@@ -155,14 +163,14 @@ class Launches:
                     numbers = np.concatenate([numbers, np.full(int(ids.max()) + 1 - numbers.size, -1, np.int64)])
                 coded = batch.column(1).dictionary_encode()
                 codes = np.array(
-                    [self._regions.of(NUMBER.sub("*", name)) for name in coded.dictionary.to_pylist()], np.int64
+                    [self._regions.number(NUMBER.sub("*", name)) for name in coded.dictionary.to_pylist()], np.int64
                 )
                 numbers[ids] = codes[coded.indices.to_numpy(zero_copy_only=False)] if ids.size else -1
         return numbers
 
     def batches(self) -> Iterator[LaunchBatch]:
         """Yield all launches, export after export."""
-        ranks = np.array(self.ranks, np.int64)
+        ranks = np.array(self.facts.ranks, np.int64)
         for folder, table, columns, numbers, regions, has_times in self._exports:
             with open_table(folder / f"{table}.parquet", table) as file:
                 scale = NANOSECONDS[unit_of(file.schema_arrow.field(GPU_TIME))] if table == "counters" else 1.0

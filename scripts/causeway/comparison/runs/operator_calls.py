@@ -4,9 +4,9 @@ A call is an operator's range on its thread; its time is that of the kernels it 
 work is told by its input: sizes and types of its tensors.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.comparison.runs.launches import BATCH_ROWS, LaunchBatch, Names
-from causeway.comparison.runs.recordings import Recording
-from causeway.core.tables import read_table
+from causeway.comparison.runs.launches import BATCH_ROWS, LaunchBatch, RunFacts
+from causeway.core.tables import read_table, rows_if_there
+from causeway.events.few_values import Numbers
 
 MEMORY = "256MB"
 """For DuckDB: what does not fit lies on disk."""
@@ -110,8 +110,8 @@ class OperatorCalls:
 
         self.dataset = dataset
         self.ranks = list(ranks)
-        self._names = Names()
-        self._sizes = Names()
+        self._names = Numbers[str]()
+        self._sizes = Numbers[tuple]()
         self._base = duckdb.connect(config={"threads": 1, "memory_limit": MEMORY})
         self._base.execute(
             "CREATE TEMP TABLE calls (export INTEGER, rank UINTEGER, name BIGINT, size BIGINT, start_ns BIGINT,"
@@ -127,7 +127,7 @@ class OperatorCalls:
             ).fetchall()[0],
         )
         recorded = {size for (size,) in self._base.sql("SELECT DISTINCT size FROM calls WHERE size >= 0").fetchall()}
-        sizes = self._sizes.listed()
+        sizes = self._sizes.rows
         self.has_shapes = bool(recorded)
         self.has_types = any(sizes[size][1] for size in recorded)
 
@@ -162,32 +162,37 @@ class OperatorCalls:
         return pa.table(
             {
                 "operator": table["operator"],
-                "name": pa.array([self._names.of(text) for text in texts], pa.int64()),
+                "name": pa.array([self._names.number(text) for text in texts], pa.int64()),
                 "text": pa.array(texts, pa.string()),
             }
         )
 
     def _sized(self, folder: Path) -> pa.Table:
         """Return the dataset's number of each input of an export."""
-        path = folder / "shapes.parquet"
-        rows = read_table(path, "shapes", ["shape", "dims", "types"]).to_pylist() if path.is_file() else []
+        rows = rows_if_there(folder, "shapes", ["shape", "dims", "types"])
         return pa.table(
             {
                 "shape": pa.array([row["shape"] for row in rows], pa.uint32()),
-                "size": pa.array([self._sizes.of(input_key(row["dims"], row["types"])) for row in rows], pa.int64()),
+                "size": pa.array(
+                    [self._sizes.number(input_key(row["dims"], row["types"])) for row in rows], pa.int64()
+                ),
             }
         )
 
-    def grouped(self, by_shape: bool, by_type: bool) -> "GroupedCalls":
-        """Return the calls in groups of one operator and one input; `by_shape` false: of one operator."""
-        configurations = Names()
-        sizes = [*self._sizes.listed(), UNKNOWN]
+    def grouped(self, by_shape: bool, by_type: bool) -> tuple[RunFacts, Callable[[], Iterator[LaunchBatch]]]:
+        """Return the calls in groups of one operator and one input, as `run_totals.measured` takes launches: an
+        operator stands for a kernel, its input for a launch configuration; `by_shape` false: of one operator.
+        """
+        configurations = Numbers[tuple]()
+        sizes = [*self._sizes.rows, UNKNOWN]
         pairs = self._base.sql("SELECT DISTINCT name, size FROM calls ORDER BY ALL").fetchall()
-        numbers = np.full((len(self._names.numbers), len(sizes)), -1, np.int64)
+        numbers = np.full((len(self._names), len(sizes)), -1, np.int64)
         for name, size in pairs:
             dims, types = sizes[size] if by_shape else UNKNOWN
-            numbers[name, size] = configurations.of((name, (dims, types if by_type else None)))
-        return GroupedCalls(self, self._names.listed(), configurations.listed(), numbers)
+            numbers[name, size] = configurations.number((name, (dims, types if by_type else None)))
+        names = self._names.rows
+        facts = RunFacts(dataset=self.dataset, ranks=self.ranks, names=names, configurations=configurations.rows)
+        return facts, partial(self.batches, numbers)
 
     def batches(self, numbers: np.ndarray) -> Iterator[LaunchBatch]:
         """Yield all calls, export after export, as a run yields its launches.
@@ -206,38 +211,3 @@ class OperatorCalls:
                 index = np.searchsorted(ranks, rank)
                 outside = np.full(rank.size, -1, np.int64)
                 yield LaunchBatch(start, duration, numbers[name, size], index, outside, index)
-
-
-@dataclass
-class GroupedCalls:
-    """Calls of operators with their operators and inputs numbered, as `run_totals.measured` takes launches: an operator
-    stands for a kernel, its input for a launch configuration.
-
-    Attributes
-    ----------
-    numbers : ndarray of int64, shape (names, sizes)
-        The group of each operator and input; -1 of those that no call has.
-    """
-
-    calls: OperatorCalls
-    kernels: list[str]
-    configurations: list[tuple]
-    numbers: np.ndarray
-    regions: list[str] = field(default_factory=list)
-    recordings: list[Recording] = field(default_factory=list)
-    devices: dict[tuple[int, int], str | None] = field(default_factory=dict)
-    incomplete: list[tuple[str, bool]] = field(default_factory=list)
-
-    @property
-    def dataset(self) -> str:
-        """The dataset whose calls these are."""
-        return self.calls.dataset
-
-    @property
-    def ranks(self) -> list[int]:
-        """All ranks of the run."""
-        return self.calls.ranks
-
-    def batches(self) -> Iterator[LaunchBatch]:
-        """Yield all calls, export after export."""
-        return self.calls.batches(self.numbers)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from causeway.core.tables import read_json, read_table
+from causeway.core.tables import read_json, rows_if_there
 
 SAME_RECORDING = "both sides are the same recording"
 """Reason of a group whose launches were measured once."""
@@ -76,8 +76,7 @@ def _filter_of(folder: Path, document: dict) -> str:
 
 def device_names(folder: Path) -> dict[tuple[int, int], str | None]:
     """Return the names of the devices in a folder of tables by rank and number; None where a name is not known."""
-    path = folder / "devices.parquet"
-    rows = read_table(path, "devices", ["rank", "device", "name"]).to_pylist() if path.is_file() else []
+    rows = rows_if_there(folder, "devices", ["rank", "device", "name"])
     return {(row["rank"], row["device"]): row["name"] for row in rows}
 
 

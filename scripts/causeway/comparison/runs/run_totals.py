@@ -9,17 +9,16 @@ series and, by a factor of a power of two, on the ranks of its run: of two serie
 cells sum to the coarser ones.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
-from causeway.comparison.runs.launches import LaunchBatch, Launches
+from causeway.comparison.runs.launches import LaunchBatch, Launches, RunFacts
 from causeway.comparison.runs.matching import BLOCKS, Kernels
-from causeway.comparison.runs.recordings import Recording
 from causeway.core.errors import NotComparableError
+from causeway.events.event_blocks import widen
 from causeway.numeric.compiled import I8, compiled, int64, void
 
 CELLS = 4096
@@ -30,6 +29,8 @@ FOLLOWED = 2000
 """Kernels up to which the order of launches is kept."""
 LEVELS = ("run", "rank", "region", "kernel", "configuration")
 COUNT, DEVIATION, SPREAD = range(3)
+Batches = Callable[[], Iterator[LaunchBatch]]
+"""Gives all launches, or calls of operators, of a run anew in each pass."""
 
 
 @dataclass
@@ -60,67 +61,25 @@ class Series:
         return np.add.reduceat(self.cells, begins, axis=0)
 
 
-class Streamed(Protocol):
-    """What is measured in passes over its batches: the launches of a dataset, or its calls of operators. Attributes as
-    in `Launches`.
-    """
-
-    regions: list[str]
-    kernels: list[str]
-    configurations: list[tuple]
-    recordings: list[Recording]
-    devices: dict[tuple[int, int], str | None]
-    incomplete: list[tuple[str, bool]]
-
-    @property
-    def dataset(self) -> str:
-        """Its name."""
-
-    @property
-    def ranks(self) -> list[int]:
-        """All ranks, in order."""
-
-    def batches(self) -> Iterator[LaunchBatch]:
-        """Yield all launches, or calls."""
-
-
-@dataclass
-class Run:
-    """One dataset, measured.
+@dataclass(kw_only=True)
+class Run(RunFacts):
+    """One dataset, measured: further parameters than those of `RunFacts`.
 
     Parameters
     ----------
-    dataset : str
     kernels : Kernels
-    configurations : list of (int, tuple)
-        Kernel and shape by number.
-    regions : list of str
-    ranks : list of int
     strata : ndarray of int64, shape (n, 6)
         configuration, index of the rank, region (-1 for none), launches, sum of durations (ns), sum of absolute
         deviations (ns).
     span_ns : int or None
         From the first start to the last end, per rank, the longest; None without a time line.
-    recordings : list of Recording
-        Of its exports.
-    devices : dict of (int, int) to (str or None)
-        Names of its devices by rank and number.
-    incomplete : list of (str, bool)
-        Exports that were not read whole, each with whether it was refused.
     leading : int
         Leading values of a shape that must agree where no shape agrees as a whole; 0: shapes agree as a whole or not.
     """
 
-    dataset: str
     kernels: Kernels
-    configurations: list[tuple]
-    regions: list[str]
-    ranks: list[int]
     strata: np.ndarray
     span_ns: int | None
-    recordings: list[Recording]
-    devices: dict[tuple[int, int], str | None]
-    incomplete: list[tuple[str, bool]]
     leading: int = BLOCKS
     _cells: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     _index: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
@@ -194,60 +153,49 @@ def measure(dataset: str, folders: Sequence[str | Path]) -> Run:
     NotComparableError
         If there is nothing to measure.
     """
-    return measured(Launches(dataset, folders))
+    launches = Launches(dataset, folders)
+    return measured(launches.facts, launches.batches)
 
 
-def measured(launches: Streamed, leading: int = BLOCKS) -> Run:
-    """Return what is streamed, measured; `leading` as in `Run`: with 0 the order of kernels is not kept.
+def measured(facts: RunFacts, batches: Batches, leading: int = BLOCKS) -> Run:
+    """Return launches, or calls of operators, measured; `leading` as in `Run`: with 0 the order of kernels is not kept.
 
     Raises
     ------
     NotComparableError
         If there is nothing to measure.
     """
-    kernel_of = np.array([kernel for kernel, _ in launches.configurations], np.int64)
-    strata, first, follows, ends = _first_pass(launches, kernel_of, bool(leading))
+    kernel_of = np.array([kernel for kernel, _ in facts.configurations], np.int64)
+    strata, first, follows, ends = _first_pass(facts, batches, kernel_of, bool(leading))
     if not strata.size:
-        raise NotComparableError(f"dataset {launches.dataset} cannot be compared: its exports hold no kernel launch")
+        raise NotComparableError(f"dataset {facts.dataset} cannot be compared: its exports hold no kernel launch")
     span = max(high - low for low, high in ends.values()) if ends else None
-    number = np.zeros(len(launches.kernels), np.int64)
+    number = np.zeros(len(facts.names), np.int64)
     np.add.at(number, kernel_of[strata[:, 0]], strata[:, 3])
-    order = np.array([first.get(kernel, len(first)) for kernel in range(len(launches.kernels))], np.int64)
-    shapes: list[set[tuple]] = [set() for _ in launches.kernels]
-    for kernel, shape in launches.configurations:
+    order = np.array([first.get(kernel, len(first)) for kernel in range(len(facts.names))], np.int64)
+    shapes: list[set[tuple]] = [set() for _ in facts.names]
+    for kernel, shape in facts.configurations:
         shapes[kernel].add(shape[:leading])
-    kernels = Kernels(launches.kernels, number, order, follows, [frozenset(one) for one in shapes])
-    run = Run(
-        dataset=launches.dataset,
-        kernels=kernels,
-        configurations=launches.configurations,
-        regions=launches.regions,
-        ranks=launches.ranks,
-        strata=strata,
-        span_ns=span,
-        recordings=launches.recordings,
-        devices=launches.devices,
-        incomplete=launches.incomplete,
-        leading=leading,
-    )
-    _second_pass(launches, run, kernel_of)
+    kernels = Kernels(facts.names, number, order, follows, [frozenset(one) for one in shapes])
+    run = Run(**vars(facts), kernels=kernels, strata=strata, span_ns=span, leading=leading)
+    _second_pass(batches, run, kernel_of)
     return run
 
 
 def _first_pass(
-    launches: Streamed, kernel_of: np.ndarray, in_order: bool
+    facts: RunFacts, batches: Batches, kernel_of: np.ndarray, in_order: bool
 ) -> tuple[np.ndarray, dict[int, int], np.ndarray | None, dict[int, tuple]]:
     """Return the strata, whose deviations the second pass adds, each kernel's position in the order of first launches,
     who follows whom (where `in_order`), and first start and last end by rank.
     """
-    ranks = len(launches.ranks)
-    regions = len(launches.regions) + 1
-    kernels = len(launches.kernels)
+    ranks = len(facts.ranks)
+    regions = len(facts.regions) + 1
+    kernels = len(facts.names)
     sums: dict[int, list[int]] = {}
     first: dict[int, int] = {}
     follows = np.zeros((kernels, kernels), np.int64) if in_order and kernels <= FOLLOWED else None
     ends: dict[int, tuple[int, int]] = {}
-    for batch in launches.batches():
+    for batch in batches():
         code = _stratum_code(batch.configuration, batch.rank, batch.region, ranks, regions)
         codes, inverse = np.unique(code, return_inverse=True)
         order = np.argsort(inverse, kind="stable")
@@ -264,12 +212,12 @@ def _first_pass(
         if follows is not None:
             _count_following(batch, kernel, follows)
         if batch.start is not None:
-            _widen(ends, batch.rank, batch.start, batch.duration)
+            widen(ends, batch.rank, {"start": batch.start, "end": batch.start + batch.duration})
     codes = np.array(sorted(sums), np.int64)
-    facts = np.array([sums[code] for code in codes.tolist()], np.int64).reshape(-1, 2)
+    counted = np.array([sums[code] for code in codes.tolist()], np.int64).reshape(-1, 2)
     deviations = np.zeros(codes.size, np.int64)
     strata = np.column_stack(
-        [codes // regions // ranks, codes // regions % ranks, codes % regions - 1, facts, deviations]
+        [codes // regions // ranks, codes // regions % ranks, codes % regions - 1, counted, deviations]
     )
     return strata, first, follows, ends
 
@@ -289,16 +237,7 @@ def _count_following(batch: LaunchBatch, kernel: np.ndarray, follows: np.ndarray
     np.add.at(follows, (kernel[:-1][same], kernel[1:][same]), 1)
 
 
-def _widen(ends: dict[int, tuple[int, int]], rank: np.ndarray, start: np.ndarray, duration: np.ndarray) -> None:
-    for one in np.unique(rank).tolist():
-        mine = rank == one
-        low = int(start[mine].min())
-        high = int((start[mine] + duration[mine]).max())
-        known = ends.get(one, (low, high))
-        ends[one] = min(low, known[0]), max(high, known[1])
-
-
-def _second_pass(launches: Streamed, run: Run, kernel_of: np.ndarray) -> None:
+def _second_pass(batches: Batches, run: Run, kernel_of: np.ndarray) -> None:
     """Fill the cells of every level, and the deviations of the strata."""
     ranks = len(run.ranks)
     regions = len(run.regions) + 1
@@ -322,7 +261,7 @@ def _second_pass(launches: Streamed, run: Run, kernel_of: np.ndarray) -> None:
         run._index[level] = offset, count, width
         run._cells[level] = np.zeros((int(offset[-1]), 3), np.int64)
         seen[level] = np.zeros(count.size, np.int64)
-    for batch in launches.batches():
+    for batch in batches():
         deviation = batch.duration - mean[batch.configuration]
         code = _stratum_code(batch.configuration, batch.rank, batch.region, ranks, regions)
         np.add.at(run.strata[:, 5], np.searchsorted(codes, code), np.abs(deviation))

@@ -1,6 +1,7 @@
 """Parquet files of our own, read with the checksum of every page: a flipped bit is an error, never another number."""
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,6 +26,19 @@ def damage(path: str | Path, error: BaseException) -> str:
     """
     fail_if_of_the_machine(error, f"reading {path}")
     return f"{path}: not a readable Parquet file ({str(error)[:200]}); {ADVICE}"
+
+
+def _checked(method: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
+    """Return a method of `ParquetFile` that raises as `CheckedParquet` does where pages are damaged."""
+
+    @functools.wraps(method)
+    def read(file: "CheckedParquet", *args: object, **options: object) -> pa.Table:
+        try:
+            return method(file, *args, **options)
+        except DAMAGE as error:
+            raise TableError(damage(file.path, error)) from None
+
+    return read
 
 
 class CheckedParquet(pq.ParquetFile):
@@ -52,65 +66,9 @@ class CheckedParquet(pq.ParquetFile):
         except DAMAGE as error:
             raise TableError(damage(path, error)) from None
 
-    def read(self, *args: object, **options: object) -> pa.Table:
-        """Read as `ParquetFile` does, with checked pages.
-
-        Returns
-        -------
-        Table
-            The rows and columns that were asked for.
-
-        Raises
-        ------
-        TableError
-            If the file is damaged.
-        MachineError
-            If the machine cannot read it.
-        """
-        try:
-            return super().read(*args, **options)
-        except DAMAGE as error:
-            raise TableError(damage(self.path, error)) from None
-
-    def read_row_group(self, *args: object, **options: object) -> pa.Table:
-        """Read as `ParquetFile` does, with checked pages.
-
-        Returns
-        -------
-        Table
-            The rows and columns that were asked for.
-
-        Raises
-        ------
-        TableError
-            If the file is damaged.
-        MachineError
-            If the machine cannot read it.
-        """
-        try:
-            return super().read_row_group(*args, **options)
-        except DAMAGE as error:
-            raise TableError(damage(self.path, error)) from None
-
-    def read_row_groups(self, *args: object, **options: object) -> pa.Table:
-        """Read as `ParquetFile` does, with checked pages.
-
-        Returns
-        -------
-        Table
-            The rows and columns that were asked for.
-
-        Raises
-        ------
-        TableError
-            If the file is damaged.
-        MachineError
-            If the machine cannot read it.
-        """
-        try:
-            return super().read_row_groups(*args, **options)
-        except DAMAGE as error:
-            raise TableError(damage(self.path, error)) from None
+    read = _checked(pq.ParquetFile.read)
+    read_row_group = _checked(pq.ParquetFile.read_row_group)
+    read_row_groups = _checked(pq.ParquetFile.read_row_groups)
 
     def iter_batches(self, *args: object, **options: object) -> Iterator[pa.RecordBatch]:
         """Read as `ParquetFile` does, with checked pages.
@@ -127,12 +85,7 @@ class CheckedParquet(pq.ParquetFile):
         MachineError
             If the machine cannot read it.
         """
-        batches = super().iter_batches(*args, **options)
-        while True:
-            try:
-                batch = next(batches)
-            except StopIteration:
-                return
-            except DAMAGE as error:
-                raise TableError(damage(self.path, error)) from None
-            yield batch
+        try:
+            yield from super().iter_batches(*args, **options)
+        except DAMAGE as error:
+            raise TableError(damage(self.path, error)) from None

@@ -10,34 +10,17 @@ import platform
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from causeway.core.files.yaml_files import read_yaml
 from causeway.core.installation import RELEASED, VERSION
 
-CONTEXT = ("https://w3id.org/ro/crate/1.1/context", {"sha256": "http://schema.org/sha256"})
-"""The specification's words, and schema.org's word for a hash, which version 1.1 of the specification lacks."""
-DESCRIPTOR = "ro-crate-metadata.json"
-PARTS = {
-    "findings.json": "Every claim with its effect, interval, verdict and evidence",
-    "overview.html": "The report's first page",
-    "checksums.json": "The checksum of every result",
-}
-"""Files of every results folder, with what they are."""
-SEEDS = (
-    "Each random generator's seed is derived from this one and from the names of the dataset, target, scope and step"
-    " (causeway.numeric.seeds); it does not depend on the order of the work."
-)
-PUBLISHED = (
-    f"datePublished is the date on which version {VERSION} of Causeway was released. When the analysis ran is left out,"
-    " so that the same inputs give the same bytes; who publishes these results states their own date."
-)
-SOURCE_LINE = "Left out: paths (of the sheets, of the programs that convert reports), which name the machine."
+FILE = Path(__file__).parent / "assets" / "research_object.yaml"
+"""What stands in every crate."""
 PATH_KEYS = ("datasets", "traces", "telemetry", "tools")
 """Keys of the configuration that hold paths."""
-
-
 PACKAGES = (
     *("snakemake", "numpy", "scipy", "pandas", "pyarrow", "numba", "scikit-learn", "causal-learn", "dowhy"),
     *("adbc-driver-sqlite", "msgspec", "ddsketch", "mpi4py", "matplotlib", "seaborn", "plotly", "pygraphviz"),
@@ -86,9 +69,10 @@ def research_object(
     dict
         JSON-LD: `@context` and the flat `@graph`, the descriptor and the root first.
     """
+    known = read_yaml(FILE)
     inputs = [*map(_export, exports), *_telemetry(telemetry)]
     inputs = list({entity["@id"]: entity for entity in inputs}.values())
-    parameters = [*_parameters(settings)]
+    parameters = [*_parameters(settings, known["seeds"])]
     software = [_package(name, version) for name, version in versions.items()]
     rules = [
         {"@id": f"#step/{quote(name)}", "@type": "HowToStep", "name": name, "text": text}
@@ -96,91 +80,25 @@ def research_object(
     ]
     folders = dict.fromkeys(f"{quote(str(export['dataset']), safe='')}/" for export in exports)
     parts = [
-        *({"@id": name, "@type": "File", "name": what} for name, what in PARTS.items()),
-        {"@id": "schemas/", "@type": "Dataset", "name": "The JSON schemas of the documents"},
+        *known["parts"],
         *({"@id": folder, "@type": "Dataset", "name": f"Results of the dataset {folder[:-1]}"} for folder in folders),
     ]
-    graph = [
-        _descriptor(),
-        _root(parts),
-        *parts,
-        _licence(),
-        _action(inputs, parameters),
-        _workflow(rules, software, code),
-        *inputs,
-        *parameters,
-        *rules,
-        *software,
-    ]
-    return {"@context": list(CONTEXT), "@graph": graph}
+    root = known["root"] | {"datePublished": RELEASED, "hasPart": _refer(parts)}
+    root["description"] = root["description"].format(version=VERSION)
+    action = known["action"] | {"object": [*_refer(inputs), *_refer(parameters)]}
+    facts = {
+        "softwareVersion": VERSION,
+        "sha256": code,
+        "softwareRequirements": _refer(software),
+        "step": _refer(rules),
+    }
+    fixed = [known["descriptor"], root, *parts, known["licence"], action, known["program"] | facts]
+    return {"@context": known["context"], "@graph": [*fixed, *inputs, *parameters, *rules, *software]}
 
 
 def _refer(entities: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return references to entities, in their order."""
     return [{"@id": entity["@id"]} for entity in entities]
-
-
-def _descriptor() -> dict[str, Any]:
-    """Return the entity that the specification asks for first: this document, and what it conforms to."""
-    return {
-        "@id": DESCRIPTOR,
-        "@type": "CreativeWork",
-        "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
-        "about": {"@id": "./"},
-    }
-
-
-def _root(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the results folder."""
-    return {
-        "@id": "./",
-        "@type": "Dataset",
-        "name": "Results of an analysis with Causeway",
-        "description": f"Where GPU time goes, what varies, and why. {PUBLISHED}",
-        "datePublished": RELEASED,
-        "license": {"@id": "#licence"},
-        "hasPart": _refer(parts),
-        "mentions": {"@id": "#analysis"},
-    }
-
-
-def _licence() -> dict[str, Any]:
-    """Return what is said of the licence of results, which the program cannot choose."""
-    return {
-        "@id": "#licence",
-        "@type": "CreativeWork",
-        "name": "No licence stated",
-        "description": "The rights in these results are their owner's, who states a licence when publishing them.",
-    }
-
-
-def _action(inputs: Iterable[Mapping[str, Any]], parameters: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the run: what it read, with which settings, by which program."""
-    return {
-        "@id": "#analysis",
-        "@type": "CreateAction",
-        "name": "snakemake --cores N --configfile FILE",
-        "description": "FILE holds the settings below, beside the sheet of the inputs; neither N nor the number of"
-        f" ranks changes a result. {SOURCE_LINE}",
-        "instrument": {"@id": "#causeway"},
-        "object": [*_refer(inputs), *_refer(parameters)],
-        "result": {"@id": "./"},
-    }
-
-
-def _workflow(rules: Iterable[Mapping[str, Any]], software: Iterable[Mapping[str, Any]], code: str) -> dict[str, Any]:
-    """Return the program, with its steps and what it needs."""
-    return {
-        "@id": "#causeway",
-        "@type": "SoftwareApplication",
-        "name": "Causeway",
-        "softwareVersion": VERSION,
-        "sha256": code,
-        "description": "sha256 is of the code of the package: it tells apart two states of one version.",
-        "license": {"@id": "https://spdx.org/licenses/MIT"},
-        "softwareRequirements": _refer(software),
-        "step": _refer(rules),
-    }
 
 
 def _export(export: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,13 +134,13 @@ def _input(dataset: str, name: str, source: str) -> dict[str, Any]:
     }
 
 
-def _parameters(settings: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
-    """Return a property for each section of the configuration, its value as JSON."""
+def _parameters(settings: Mapping[str, Any], seeds: str) -> Iterable[dict[str, Any]]:
+    """Return a property for each section of the configuration, its value as JSON; `seeds` says what the seed is for."""
     for name, value in sorted(settings.items()):
         if name not in PATH_KEYS:
             entity = {"@id": f"#setting/{quote(name)}", "@type": "PropertyValue", "name": name}
             text = value if isinstance(value, int | str) else json.dumps(value, sort_keys=True)
-            yield entity | {"value": text} | ({"description": SEEDS} if name == "seed" else {})
+            yield entity | {"value": text} | ({"description": seeds} if name == "seed" else {})
 
 
 def _package(name: str, version: str | None) -> dict[str, Any]:

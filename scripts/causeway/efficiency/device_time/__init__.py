@@ -2,6 +2,6 @@
 
 Ratios of these times stand in `trees`.
 
-Imports run from left to right: `shared_gpus` > `compared_time` > `measure` > `launch_shapes`, `migrations`, `regions` >
-`event_streams` > `launch_sums`, `sweep` > `states`.
+Imports run from left to right: `launch_shapes`, `migrations`, `shared_gpus` > `compared_time` > `measure` >
+`regions`, `sweep` > `event_streams` > `states`.
 """

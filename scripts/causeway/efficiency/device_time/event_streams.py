@@ -1,4 +1,7 @@
-"""The rows of an export's tables as events ordered by start, read in pieces: memory does not grow with the tables."""
+"""The rows of an export's tables as events ordered by start, read in pieces: memory does not grow with the tables.
+
+How often each rank of an export launched each configuration, and for how long.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +10,6 @@ import numpy as np
 
 from causeway.core.codes import MIGRATIONS
 from causeway.efficiency.device_time import states
-from causeway.efficiency.device_time.launch_sums import LaunchSums
 from causeway.events.device_events import device_events
 from causeway.events.event_blocks import (
     Block,
@@ -20,6 +22,54 @@ from causeway.events.event_blocks import (
     shortened,
     times,
 )
+from causeway.events.few_values import RowNumbers
+from causeway.numeric.compiled import I4, I8, U4, compiled, int64, void
+
+
+class LaunchSums:
+    """Launches and their summed durations.
+
+    Parameters
+    ----------
+    configurations : int
+
+    Attributes
+    ----------
+    sums : ndarray of int64, shape (ranks, configurations, 2)
+        Launches, and ns.
+    """
+
+    def __init__(self, configurations: int) -> None:
+        self._rows = RowNumbers()
+        self.sums = np.zeros((0, configurations, 2), np.int64)
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks, in the order in which they were seen."""
+        return [rank for (rank,) in self._rows.rows]
+
+    def take(self, rank: np.ndarray, configuration: np.ndarray, duration: np.ndarray) -> None:
+        """Take launches.
+
+        Parameters
+        ----------
+        rank, configuration : ndarray of uint32, shape (n,)
+        duration : ndarray of int64, shape (n,), ns
+        """
+        row = self._rows.of(rank)
+        fresh = len(self._rows) - len(self.sums)
+        if fresh:
+            self.sums = np.concatenate([self.sums, np.zeros((fresh, *self.sums.shape[1:]), np.int64)])
+        _add_launches(row, configuration, duration, self.sums)
+
+
+@compiled(void(I4, U4, I8, int64[:, :, ::1]))
+def _add_launches(rows, configurations, durations, sums):
+    for i in range(rows.size):
+        found = sums[rows[i], configurations[i]]
+        found[0] += 1
+        found[1] += durations[i]
+
 
 __all__ = [
     "Block",

@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.schemas.launch_threads import grids_in_blocks
-from causeway.core.tables import read_table
-from causeway.efficiency.device_time.event_streams import class_bits
-from causeway.efficiency.device_time.launch_sums import LaunchSums
+from causeway.core.tables import read_table, rows_if_there
+from causeway.efficiency.device_time.event_streams import LaunchSums, class_bits
 from causeway.events.event_blocks import kernel_columns
 
 MOST = 10
@@ -62,9 +61,8 @@ def _product(sizes: Sequence[int | None]) -> int | None:
 
 def _multiprocessors(folder: Path) -> dict[int, int]:
     """Return the multiprocessors of each rank's devices, where they are known and alike."""
-    path = folder / "devices.parquet"
     of: dict[int, set[int | None]] = {}
-    for row in read_table(path, "devices", ["rank", "multiprocessors"]).to_pylist() if path.is_file() else ():
+    for row in rows_if_there(folder, "devices", ["rank", "multiprocessors"]):
         of.setdefault(row["rank"], set()).add(row["multiprocessors"])
     return {rank: one for rank, known in of.items() if len(known) == 1 and (one := next(iter(known)))}
 

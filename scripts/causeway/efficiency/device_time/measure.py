@@ -8,9 +8,9 @@ import numpy as np
 
 from causeway.core.errors import TableError
 from causeway.core.reduced import has_time_line
-from causeway.core.tables import read_json, read_table
+from causeway.core.tables import read_json, rows_if_there
 from causeway.efficiency.device_time import event_streams, regions
-from causeway.efficiency.device_time.launch_sums import LaunchSums
+from causeway.efficiency.device_time.event_streams import LaunchSums
 from causeway.efficiency.device_time.states import CALL, GRAPH, MIGRATION, MPI, STATES
 from causeway.efficiency.device_time.sweep import (
     COPY_FIELDS,
@@ -24,7 +24,7 @@ from causeway.efficiency.device_time.sweep import (
     take_copies,
     take_streams,
 )
-from causeway.events.event_blocks import spans
+from causeway.events.event_blocks import spans, widen
 from causeway.events.few_values import RowNumbers, few_rows
 from causeway.numeric import intervals
 
@@ -135,8 +135,7 @@ def open_export(folder: Path) -> Opened | None:
     document = read_json(folder / "capabilities.json")
     if not has_time_line(document):
         return None
-    path = folder / "devices.parquet"
-    rows = read_table(path, "devices", ["rank", "device", "gpu"]).to_pylist() if path.is_file() else []
+    rows = rows_if_there(folder, "devices", ["rank", "device", "gpu"])
     devices = sorted({(row["rank"], row["device"]) for row in rows})
     windows = _windows(folder, document)
     graphs, durations = _with_graphs(folder, windows)
@@ -184,13 +183,9 @@ def _with_graphs(folder: Path, windows: dict[int, tuple[int, int]]) -> tuple[dic
         lasted = block["end"] - block["start"]
         total, least, most = durations or (0, int(lasted[0]), int(lasted[0]))
         durations = [total + int(lasted.sum()), min(least, int(lasted.min())), max(most, int(lasted.max()))]
-        for rank in np.unique(ranks).tolist():
-            mine = ranks == rank
-            counts[rank] = counts.get(rank, 0) + int(mine.sum())
-            first = int(block["start"][mine].min())
-            last = int(block["end"][mine].max())
-            before = windows.get(rank, (first, last))
-            windows[rank] = min(first, before[0]), max(last, before[1])
+        widen(windows, ranks, block)
+        for rank, executions in zip(*np.unique(ranks, return_counts=True), strict=True):
+            counts[int(rank)] = counts.get(int(rank), 0) + int(executions)
     return counts, durations
 
 

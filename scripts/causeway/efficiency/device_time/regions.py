@@ -1,13 +1,15 @@
 """Regions of the code: named ranges of the host, instances of one name together, numbers in names left out."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
-from causeway.core.vocabulary import HOST_KINDS, without_numbers
+from causeway.core.vocabulary import without_numbers
 from causeway.efficiency.device_time import event_streams
+from causeway.events.event_blocks import host_ranges
 from causeway.numeric import intervals
 
 MOST_INSTANCES = 1_000_000
@@ -16,29 +18,23 @@ MOST_INSTANCES = 1_000_000
 Sets = dict[tuple[int, str], intervals.Set]
 
 
-def _host_ranges(folder: Path, extra: Iterable[str] = ()):
-    for batch in event_streams.chunks(folder, "ranges", ["start_ns", "duration_ns", "kind", "name", *extra]):
-        kinds = batch.column("kind").dictionary_encode()
-        wanted = np.isin(np.array(kinds.dictionary.to_pylist(), object), HOST_KINDS)
-        if wanted.any():
-            chosen = wanted[kinds.indices.to_numpy()]
-            names = batch.column("name").dictionary_encode()
-            yield (
-                batch,
-                chosen,
-                names.indices.to_numpy(),
-                [without_numbers(text) for text in names.dictionary.to_pylist()],
-            )
+def _host_ranges(folder: Path, extra: Iterable[str] = ()) -> Iterator[tuple[pa.RecordBatch, np.ndarray, list[str]]]:
+    """Give ranges of the host piece by piece: some columns, the code of each row's name (int64, shape (rows,)), and the
+    names by code, numbers left out.
+    """
+    for batch in host_ranges(folder, ["start_ns", "duration_ns", "name", *extra]):
+        names = batch.column("name").dictionary_encode()
+        yield batch, names.indices.to_numpy(), [without_numbers(text) for text in names.dictionary.to_pylist()]
 
 
 def times_of(folder: Path) -> Counter:
     """Return the summed durations of an export's host ranges by name; names with too many instances are left out."""
     total: Counter[str] = Counter()
     instances: Counter[str] = Counter()
-    for batch, chosen, codes, names in _host_ranges(folder):
+    for batch, codes, names in _host_ranges(folder):
         duration = batch.column("duration_ns").to_numpy()
-        for code in np.unique(codes[chosen]).tolist():
-            mine = chosen & (codes == code)
+        for code in np.unique(codes).tolist():
+            mine = codes == code
             total[names[code]] += int(duration[mine].sum())
             instances[names[code]] += int(mine.sum())
     return Counter({name: time for name, time in total.items() if instances[name] <= MOST_INSTANCES})
@@ -59,12 +55,12 @@ def instances(folder: Path, names: Iterable[str], within: tuple[int, int] | None
     """
     wanted = set(names)
     parts: dict[tuple[int, str], list[np.ndarray]] = {}
-    for batch, chosen, codes, texts in _host_ranges(folder, ["rank"]) if wanted else ():
+    for batch, codes, texts in _host_ranges(folder, ["rank"]) if wanted else ():
         block = event_streams.times(batch)
         rank = batch.column("rank").to_numpy()
         for code, text in enumerate(texts):
             if text in wanted:
-                mine = chosen & (codes == code)
+                mine = codes == code
                 for one in np.unique(rank[mine]).tolist():
                     rows = mine & (rank == one)
                     parts.setdefault((one, text), []).append(np.stack([block["start"][rows], block["end"][rows]]))

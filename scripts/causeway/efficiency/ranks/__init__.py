@@ -2,7 +2,7 @@
 
 Times of one device stand in `device_time`.
 
-Imports run from left to right: `collective_sizes`, `find_stragglers` > `exchanges`, `stragglers` > `slow_transfers`,
-`clock_alignment`, `lateness_causes` > `collectives` > `kernel_sequences` > `common_events`, `rank_collectives`,
-`rank_roles`, `variance_components` > `levels_of_blocks` > `duration_cells`.
+Imports run from left to right: `collective_sizes`, `find_stragglers` > `exchanges`, `lateness_causes`, `rank_roles`,
+`stragglers`, `variance_components` > `clock_alignment`, `duration_cells` > `collectives` > `common_events`,
+`rank_collectives`.
 """

@@ -17,7 +17,7 @@ import numpy as np
 
 from causeway.core.names.build_numbers import without_build_numbers
 from causeway.efficiency.device_time import event_streams
-from causeway.efficiency.device_time.launch_sums import LaunchSums
+from causeway.efficiency.device_time.event_streams import LaunchSums
 from causeway.events.event_blocks import kernel_columns
 
 DIFFERENT = 0.01

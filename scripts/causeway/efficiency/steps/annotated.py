@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.core.vocabulary import HOST_KINDS, form_of, without_numbers
+from causeway.core.vocabulary import form_of, without_numbers
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.regions import MOST_INSTANCES
 from causeway.efficiency.steps.rank_steps import RankSteps
+from causeway.events.event_blocks import host_ranges
 
 FEWEST_RANGES = 2
 """Ranges of one name that one thread needs to count as steps: a single one is no iteration."""
@@ -47,11 +48,8 @@ Key = tuple[int, str]
 
 def _step_like(folder: Path) -> Iterator[Iterator[tuple[int, int, int, int, str, Key]]]:
     """Give rank, thread, start, end, name and key of the host's ranges that name a step, piece by piece."""
-    columns = ["start_ns", "duration_ns", "kind", "name", "rank", "thread"]
     keys: dict[str, Key | None] = {}
-    for batch in event_streams.chunks(folder, "ranges", columns):
-        kinds = batch.column("kind").dictionary_encode()
-        is_host = np.isin(np.array(kinds.dictionary.to_pylist(), object), HOST_KINDS)[kinds.indices.to_numpy()]
+    for batch in host_ranges(folder, ["start_ns", "duration_ns", "name", "rank", "thread"]):
         names = batch.column("name").dictionary_encode()
         texts = names.dictionary.to_pylist()
         for text in texts:
@@ -60,7 +58,7 @@ def _step_like(folder: Path) -> Iterator[Iterator[tuple[int, int, int, int, str,
                 keys[text] = None if form is None else (form, without_numbers(text)[:1000])
         key_of = [keys.get(text) for text in texts]
         is_step = np.array([key is not None for key in key_of], bool)
-        chosen = np.flatnonzero(is_host & is_step[names.indices.to_numpy()]) if texts else np.empty(0, np.int64)
+        chosen = np.flatnonzero(is_step[names.indices.to_numpy()])
         if chosen.size:
             block = event_streams.times(batch)
             code = names.indices.to_numpy()[chosen].tolist()

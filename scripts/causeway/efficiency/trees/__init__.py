@@ -2,5 +2,5 @@
 
 The times that they divide are measured in `device_time`.
 
-Imports run from left to right: `role_balance` > `assemble` > `launch_path`, `scaling_series` > `buses`, `trees`.
+Imports run from left to right: `assemble` > `launch_path` > `trees`.
 """

@@ -2,17 +2,21 @@
 
 Sources: POP metrics and TALP, as computed by DLB 9d67ac94 (`src/talp/perf_metrics.c`, model hybrid-v2); the golden case
 is worked by hand in the tests. All inputs are integer nanoseconds; the one rounding is that of each final division.
+
+Series of runs, strong or weak scaling: computation scalability and global efficiency against the smallest run.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from causeway.core.vocabulary import (
     BALANCE,
     COMMUNICATION,
     COMPUTATION_SCALABILITY,
     DEVICE_RATIOS,
+    FLAVOUR_NAMES,
     GLOBAL,
     HIDDEN_COPIES,
     HOST_RATIOS,
@@ -141,31 +145,16 @@ class HostTime:
     omp_ns: int = 0
 
 
-@dataclass(frozen=True)
-class HostSums:
-    """What the tree of hosts divides: sums over all CPUs, ns.
-
-    `outside_mpi_ns` is E less the mean time of a CPU in MPI, `most_outside_mpi_ns` E less the least mean of a rank;
-    None without MPI.
-    """
-
-    elapsed_ns: int
-    useful_ns: int
-    gpu_ns: int
-    omp_ns: int
-    mpi_ns: int
-    outside_mpi_ns: Fraction | None = None
-    most_outside_mpi_ns: Fraction | None = None
-
-
-HOST_FORMULAS: dict[str, Callable[[HostSums], float | None]] = {
-    PARALLEL: lambda sums: ratio(sums.useful_ns, sums.useful_ns + sums.mpi_ns + sums.omp_ns + sums.gpu_ns),
-    OFFLOAD: lambda sums: ratio(sums.useful_ns + sums.omp_ns, sums.useful_ns + sums.omp_ns + sums.gpu_ns),
-    MPI_PARALLEL: lambda sums: ratio(sums.outside_mpi_ns, sums.elapsed_ns),
-    MPI_BALANCE: lambda sums: ratio(sums.outside_mpi_ns, sums.most_outside_mpi_ns),
-    MPI_COMMUNICATION: lambda sums: ratio(sums.most_outside_mpi_ns, sums.elapsed_ns),
+HOST_FORMULAS: dict[str, Callable[[Mapping[str, Any]], float | None]] = {
+    PARALLEL: lambda sums: ratio(sums["useful_ns"], sums["useful_ns"] + sums["mpi"] + sums["omp"] + sums["gpu_ns"]),
+    OFFLOAD: lambda sums: ratio(sums["useful_ns"] + sums["omp"], sums["useful_ns"] + sums["omp"] + sums["gpu_ns"]),
+    MPI_PARALLEL: lambda sums: ratio(sums["outside"], sums["elapsed_ns"]),
+    MPI_BALANCE: lambda sums: ratio(sums["outside"], sums["most_outside"]),
+    MPI_COMMUNICATION: lambda sums: ratio(sums["most_outside"], sums["elapsed_ns"]),
 }
-"""Each ratio of the tree of hosts (TALP, hybrid-v2)."""
+"""Each ratio of the tree of hosts (TALP, hybrid-v2), of sums over all CPUs, ns: `outside` is E less the mean time of a
+CPU in `mpi`, `most_outside` E less the least mean of a rank; None without MPI.
+"""
 
 
 def host_tree(elapsed_ns: int, ranks: Sequence[HostTime]) -> dict:
@@ -195,23 +184,10 @@ def host_tree(elapsed_ns: int, ranks: Sequence[HostTime]) -> dict:
     if with_mpi and cpus and elapsed_ns:
         outside = elapsed_ns - Fraction(mpi + sum(worker for _, worker, _ in with_mpi), cpus)
         most = elapsed_ns - min(Fraction(own + worker, share) for own, worker, share in with_mpi)
-    sums = HostSums(
-        elapsed_ns=elapsed_ns,
-        useful_ns=useful,
-        gpu_ns=gpu,
-        omp_ns=omp,
-        mpi_ns=mpi,
-        outside_mpi_ns=outside,
-        most_outside_mpi_ns=most,
-    )
-    return {one.name: HOST_FORMULAS[one.name](sums) for one in HOST_RATIOS} | {
-        "elapsed_ns": elapsed_ns,
-        "cpus": cpus,
-        "useful_ns": useful,
-        "gpu_ns": gpu,
-        "omp_ns": omp,
-        "mpi_ns": mpi if with_mpi else None,
-    }
+    sums = {"elapsed_ns": elapsed_ns, "useful_ns": useful, "gpu_ns": gpu, "omp_ns": omp}
+    of_formulas = sums | {"omp": omp, "mpi": mpi, "outside": outside, "most_outside": most}
+    ratios = {one.name: HOST_FORMULAS[one.name](of_formulas) for one in HOST_RATIOS}
+    return ratios | sums | {"cpus": cpus, "mpi_ns": mpi if with_mpi else None}
 
 
 def classic(elapsed_ns: int, useful_ns: Sequence[int]) -> dict:
@@ -249,3 +225,43 @@ def scalability(reference: Mapping, run: Mapping, weak: bool) -> dict:
         COMPUTATION_SCALABILITY: None if scale is None else float(scale),
         GLOBAL: None if scale is None or efficiency is None else efficiency * float(scale),
     }
+
+
+def measure_series(series: Mapping[str, Sequence[str]], documents: Mapping[str, Mapping]) -> dict:
+    """Return `series.json`.
+
+    Parameters
+    ----------
+    series : mapping
+        Datasets by series, whose name is `strong:NAME` or `weak:NAME`.
+    documents : mapping
+        `efficiency.json` by dataset.
+
+    Returns
+    -------
+    dict
+        Per series its scaling, and its runs in order of devices; the first one is the reference. Runs without an
+        efficiency stand apart, with the reason.
+    """
+    found = {}
+    for name, datasets in sorted(series.items()):
+        kind = name.split(":")[0]
+        measured = [dataset for dataset in datasets if documents[dataset]["why"] is None]
+        order = sorted(
+            measured, key=lambda dataset: documents[dataset]["device"]["n_devices"]
+        )  # stable: else as in the sheet
+        runs = []
+        for dataset in order:
+            run = {"dataset": dataset, "n_devices": documents[dataset]["device"]["n_devices"]}
+            for flavour in FLAVOUR_NAMES:
+                reference = documents[order[0]][flavour]
+                tree = documents[dataset][flavour]
+                run[flavour] = {key: tree[key] for key in (PARALLEL, "kernel_ns", "elapsed_ns")}
+                run[flavour] |= scalability(reference, tree, weak=kind == "weak")
+            runs.append(run)
+        left_out = [
+            {"dataset": dataset, "why": documents[dataset]["why"]} for dataset in datasets if dataset not in measured
+        ]
+        reference = order[0] if order else None
+        found[name] = {"scaling": kind, "reference": reference, "runs": runs, "not_measured": left_out}
+    return {"series": found}

@@ -2,5 +2,5 @@
 
 The statistics are computed in `pyramid`.
 
-Imports run from left to right: `explorer` > `tiles` > `path_time`, `query`, `recorded_devices`.
+Imports run from left to right: `explorer` > `tiles` > `path_time`, `query`.
 """

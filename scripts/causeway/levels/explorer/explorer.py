@@ -17,14 +17,14 @@ from causeway.core.files.whole_files import write_whole
 from causeway.core.finding_kinds import COUNTED, FINDING_KINDS
 from causeway.core.logs import LOG
 from causeway.core.names.kernel_words import matrix_product
-from causeway.core.tables import read_json, read_table
+from causeway.core.tables import read_json, read_table, rows_if_there
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 from causeway.levels.explorer.path_time import PATH, PathPieces
 from causeway.levels.explorer.query import Levels
-from causeway.levels.explorer.recorded_devices import RecordedDevices
 from causeway.levels.explorer.tiles import (
     BLOCK_ROWS,
     BUILT_IN,
+    RecordedDevices,
     devices_of,
     metrics_of,
     tile_cells,
@@ -156,8 +156,8 @@ def _slow_launches(folder: Path, origin: int) -> dict[str, str]:
     """
     found: dict[str, list[str]] = {}
     scopes = read_json(folder / "scopes.json")["scopes"] if (folder / "scopes.json").exists() else []
-    for path in (folder / scope / f"{SLOW_LAUNCHES}.parquet" for scope in scopes):
-        for row in read_table(path, SLOW_LAUNCHES).to_pylist() if path.exists() else ():
+    for scope in scopes:
+        for row in rows_if_there(folder / scope, SLOW_LAUNCHES):
             if row["start_ns"] is not None:
                 value = "" if row["value"] is None else f" = {row['value']}"
                 words = f"{row['attributed_ns']:+,} ns {row['feature']}{value}"

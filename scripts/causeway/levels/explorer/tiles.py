@@ -6,23 +6,87 @@ first bytes stand together, then all second ones: alike, they compress to half.
 
 No plotting library does this: they draw what is in memory, and a run has more cells than a page may hold. uPlot draws
 the swim lanes; plotly would take 5 MB for them and the same program around it.
+
+How many devices are recorded at a time: what all of them do together is a mean over these, idle ones too.
 """
 
 import base64
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from causeway.core.clock import Clock, clocks_of
 from causeway.core.files.whole_files import write_whole
+from causeway.events.event_blocks import GPU_TABLES, recorded_spans, spans, widened
 from causeway.levels.explorer.path_time import PATH, PathPieces
 from causeway.levels.explorer.query import Levels
-from causeway.levels.explorer.recorded_devices import RecordedDevices
 from causeway.levels.pyramid import cells
 from causeway.levels.pyramid.ordered_rows import chunks
 from causeway.numeric.kept_bits import with_bits
+
+
+class RecordedDevices:
+    """Begin and end of the recordings of devices, ns on the dataset's time line.
+
+    Attributes
+    ----------
+    begins, ends : ndarray of int64, shape (devices,)
+        Each ascending, so that they are of the same device only by chance.
+    """
+
+    def __init__(self, recordings: Iterable[tuple[int, int]]) -> None:
+        pairs = np.array(list(recordings), np.int64).reshape(-1, 2)
+        self.begins = np.sort(pairs[:, 0])
+        self.ends = np.sort(pairs[:, 1])
+
+    @classmethod
+    def of(
+        cls, devices: Iterable[Mapping], folders: Mapping[str, Path], clocks: Mapping[str, Clock]
+    ) -> "RecordedDevices":
+        """Return the recordings of devices, each of which lasts as long as its rank's: from the first to the last event
+        of any kind; where the host was not recorded, of the GPU. A device of a rank without GPU work has none.
+
+        Parameters
+        ----------
+        devices : iterable of mapping
+            With export and rank.
+        folders : mapping of str to Path
+            Folder of tables of each export.
+        clocks : mapping of str to Clock
+        """
+        of_export: dict[str, dict[int, tuple[int, int]]] = {}
+        found = []
+        for device in devices:
+            export = device["export"]
+            if export not in of_export:
+                of_export[export] = _recordings(folders[export])
+            if device["rank"] in of_export[export]:
+                found.append(clocks[export].aligned(np.array(of_export[export][device["rank"]])).tolist())
+        return cls(found)
+
+    def at_once(self, begin: int, width: int, cells: int) -> np.ndarray:
+        """Return how many devices are recorded, if only for a part of it, in each of some cells in a row.
+
+        Parameters
+        ----------
+        begin, width : int, ns
+            Of the first cell, and of each.
+        cells : int
+
+        Returns
+        -------
+        ndarray of int64, shape (cells,)
+        """
+        edges = begin + width * np.arange(cells + 1)
+        return np.searchsorted(self.begins, edges[1:], "left") - np.searchsorted(self.ends, edges[:-1], "right")
+
+
+def _recordings(folder: Path) -> dict[int, tuple[int, int]]:
+    """Return begin and end of each rank's recording, own clock."""
+    return widened(spans(folder, GPU_TABLES), recorded_spans(folder))
+
 
 TILE_CELLS = 512
 """Cells of a tile of `BLOCK_ROWS` devices: half a screen at most."""
@@ -196,17 +260,12 @@ def write_launch_tiles(
     """
     lane_of = {(lane["export"], lane["rank"], lane["device"], lane["stream"]): lane["lane"] for lane in levels.lanes}
     of_export = clocks_of(clocks)
-    pieces = [
-        (
-            float(duration.std() / max(duration.mean(), 1)),
-            export,
-            number,
-            int(start[0]),
-            start.size,
-        )
-        for export, folder in folders.items()
-        for number, (start, duration) in enumerate(_columns(folder, of_export[export], ["start_ns", "duration_ns"]))
-    ]
+    pieces = []
+    for export, folder in folders.items():
+        for number, batch in enumerate(_batches(folder, of_export[export], ["start_ns", "duration_ns"])):
+            duration = batch["duration_ns"]
+            scatter = float(duration.std() / max(duration.mean(), 1))
+            pieces.append((scatter, export, number, int(batch["start_ns"][0]), duration.size))
     chosen = _chosen(pieces, most)
     found = []
     origin = levels.index["origin_ns"]
@@ -245,12 +304,6 @@ def _batches(folder: Path, clock: Clock, columns: list[str]):
             size -= full
     if size:
         yield {name: np.concatenate(parts) for name, parts in held.items()}
-
-
-def _columns(folder: Path, clock: Clock, names: list[str]):
-    """Yield some columns of each piece, in their order."""
-    for columns in _batches(folder, clock, names):
-        yield tuple(columns[name] for name in names)
 
 
 def _chosen(pieces: list[tuple], most: int) -> set[tuple[str, int]]:

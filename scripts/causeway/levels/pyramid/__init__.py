@@ -2,7 +2,6 @@
 
 What is shown of it stands in `explorer`.
 
-Imports run from left to right: `build` > `custom_metrics`, `level_files`, `sampled_metrics` >
-`launch_columns`, `pyramid`, `side_tables` > `level`, `ordered_rows`, `stream_numbers` > `busy_time`, `merging` >
-`cells` > `expressions`, `sketch`.
+Imports run from left to right: `build` > `custom_metrics`, `sampled_metrics` > `expressions`, `pyramid`,
+`side_tables` > `level`, `ordered_rows` > `busy_time`, `merging` > `cells` > `sketch`.
 """

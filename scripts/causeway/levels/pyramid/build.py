@@ -24,11 +24,12 @@ from causeway.levels.pyramid.level import (
     rows_of_all,
     same_width,
     stacked,
+    write_levels,
 )
-from causeway.levels.pyramid.level_files import write_levels
 from causeway.levels.pyramid.ordered_rows import (
     OWN_CLOCK,
     Means,
+    StreamNumbers,
     chunks,
     configurations_of,
     durations_of,
@@ -46,7 +47,6 @@ from causeway.levels.pyramid.pyramid import (
 from causeway.levels.pyramid.sampled_metrics import OF_EXPORT, SAMPLE_SCALE, metric_names, sums_of_samples
 from causeway.levels.pyramid.side_tables import LinkFunction, TransferRows
 from causeway.levels.pyramid.sketch import Buckets
-from causeway.levels.pyramid.stream_numbers import StreamNumbers
 from causeway.numeric.mpi import Ranks
 from causeway.numeric.process import give_back
 

@@ -9,6 +9,7 @@ column.
 
 import ast
 import fnmatch
+import functools
 import operator
 import re
 import sys
@@ -19,6 +20,8 @@ import numpy as np
 
 from causeway.core.errors import CausewayError
 
+Value = Callable[[Mapping[str, np.ndarray]], np.ndarray | float | str]
+"""Gives the value of a part of an expression for each row, from columns."""
 LONGEST = 500
 DEEPEST = 40
 
@@ -91,11 +94,14 @@ class Expression:
         As it was written.
     columns : frozenset of str
         The columns that it needs.
+    value : callable
+        Gives its value from columns as those of `of`.
     """
 
     text: str
     columns: frozenset[str]
     tree: ast.expr
+    value: Value
 
     def of(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return its value for each row; float64, NaN where a column is null (NaN) or a division is by zero.
@@ -107,7 +113,7 @@ class Expression:
         """
         rows = next(iter(columns.values())).size if columns else 0
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            value = np.broadcast_to(np.asarray(_value(self.tree, columns), np.float64), rows)
+            value = np.broadcast_to(np.asarray(self.value(columns), np.float64), rows)
         return np.where(np.isfinite(value), value, np.nan)
 
     def holds(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -144,37 +150,45 @@ def parse(text: str, columns: Mapping[str, str], where: str) -> Expression:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise CausewayError(f"{where}: {text!r} is no expression ({error})") from None
-    kind = _kind(tree, columns, f"{where}: {text!r}", 0)
+    kind, value = _part(tree, columns, f"{where}: {text!r}", 0)
     if kind == "text":
         raise CausewayError(f"{where}: {text!r} gives a text; expected a number")
     names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in columns)
-    return Expression(text, names, tree)
+    return Expression(text, names, tree, value)
 
 
-def _kind(node: ast.expr, columns: Mapping[str, str], where: str, depth: int) -> str:
-    """Return whether a part is a `number` or a `text`; refuse what is not on the list."""
+def _part(node: ast.expr, columns: Mapping[str, str], where: str, depth: int) -> tuple[str, Value]:
+    """Return whether a part is a `number` or a `text`, and what gives its value; refuse what is not on the list."""
     if depth > DEEPEST:
         raise CausewayError(f"{where}: it is nested more than {DEEPEST} deep")
     match node:
         case ast.Name(id=name):
             if name not in columns:
                 raise CausewayError(f"{where}: there is no column {name}; there are {', '.join(sorted(columns))}")
-            return columns[name]
-        case ast.Constant(value=int() | float() as value):
-            if not abs(value) <= sys.float_info.max:
+            return columns[name], lambda given: _column(given[name])
+        case ast.Constant(value=int() | float() as number):
+            if not abs(number) <= sys.float_info.max:
                 raise CausewayError(f"{where}: a number in it is too large; the largest is {sys.float_info.max:.3g}")
-            return "number"
-        case ast.Constant(value=str()):
-            return "text"
+            return "number", lambda _: np.float64(number)
+        case ast.Constant(value=str() as text):
+            return "text", lambda _: text
         case ast.Compare(ops=ops) if all(type(op) in OPERATORS for op in ops):
-            return _comparison(node, columns, where, depth)
+            return "number", _comparison(node, columns, where, depth)
         case ast.Call(func=ast.Name(id=name), args=values, keywords=[]) if name == LIKE:
-            _check_like(values, columns, where, depth)
-            return "number"
-    for part in _operands(node, where):
-        if _kind(part, columns, where, depth + 1) == "text":
-            raise CausewayError(f"{where}: {ast.unparse(part)[:60]!r} is a text; texts can only be compared")
-    return "number"
+            return "number", _likeness(values, columns, where, depth)
+    operation, operands = _operation(node, where)
+    parts = []
+    for operand in operands:
+        kind, part = _part(operand, columns, where, depth + 1)
+        if kind == "text":
+            raise CausewayError(f"{where}: {ast.unparse(operand)[:60]!r} is a text; texts can only be compared")
+        parts.append(part)
+    return "number", lambda given: operation(*(part(given) for part in parts))
+
+
+def _column(column: np.ndarray) -> np.ndarray:
+    """Return a column as it is worked with: integers would wrap at 2**63 without a word; texts stay."""
+    return column if column.dtype.kind in "OU" else column.astype(np.float64, copy=False)
 
 
 def _named_texts(node: ast.Compare) -> Iterator[tuple[str, str]]:
@@ -186,11 +200,13 @@ def _named_texts(node: ast.Compare) -> Iterator[tuple[str, str]]:
                 yield column.id, text.value
 
 
-def _check_like(values: list[ast.expr], columns: Mapping[str, str], where: str, depth: int) -> None:
-    """Refuse what is no column of texts and a pattern."""
-    is_pattern = len(values) == 2 and isinstance(values[1], ast.Constant) and isinstance(values[1].value, str)
-    if not is_pattern or _kind(values[0], columns, where, depth + 1) != "text":
-        raise CausewayError(f"{where}: like takes a text and a pattern, as in like(kernel, '%gemm%')")
+def _likeness(values: list[ast.expr], columns: Mapping[str, str], where: str, depth: int) -> Value:
+    """Return what gives whether texts have the form of a pattern; refuse what is no column of texts and a pattern."""
+    if len(values) == 2 and isinstance(values[1], ast.Constant) and isinstance(pattern := values[1].value, str):
+        kind, texts = _part(values[0], columns, where, depth + 1)
+        if kind == "text":
+            return lambda given: _like(texts(given), pattern)
+    raise CausewayError(f"{where}: like takes a text and a pattern, as in like(kernel, '%gemm%')")
 
 
 def _like(texts: np.ndarray | float | str, pattern: str) -> np.ndarray:
@@ -201,27 +217,29 @@ def _like(texts: np.ndarray | float | str, pattern: str) -> np.ndarray:
     return np.array([known[text] for text in texts.tolist()])
 
 
-def _operands(node: ast.expr, where: str) -> list[ast.expr]:
-    """Return what an operation or a function works on, all numbers; refuse what is not on the list."""
+def _operation(node: ast.expr, where: str) -> tuple[Callable, list[ast.expr]]:
+    """Return an operation or a function, and what it works on, all numbers; refuse what is not on the list."""
     match node:
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
-            return [left, right]
+            return OPERATORS[type(op)], [left, right]
         case ast.UnaryOp(op=op, operand=operand) if type(op) in OPERATORS:
-            return [operand]
-        case ast.BoolOp(values=values):
-            return values
+            return OPERATORS[type(op)], [operand]
+        case ast.BoolOp(op=op, values=values):
+            return lambda *parts: functools.reduce(OPERATORS[type(op)], parts), values
         case ast.Call(func=ast.Name(id=name), args=values, keywords=[]) if name in FUNCTIONS:
             if len(values) != FUNCTIONS[name][0]:
                 raise CausewayError(f"{where}: {name} takes {FUNCTIONS[name][0]} values, not {len(values)}")
-            return values
+            return FUNCTIONS[name][1], values
     raise CausewayError(
         f"{where}: {ast.unparse(node)[:60]!r} is not allowed; expressions have columns, numbers, + - * / //,"
         f" comparisons, and or not, {', '.join([*FUNCTIONS, LIKE])}"
     )
 
 
-def _comparison(node: ast.Compare, columns: Mapping[str, str], where: str, depth: int) -> str:
-    kinds = {_kind(part, columns, where, depth + 1) for part in [node.left, *node.comparators]}
+def _comparison(node: ast.Compare, columns: Mapping[str, str], where: str, depth: int) -> Value:
+    """Return what gives whether a comparison holds; refuse what cannot be compared."""
+    parts = [_part(part, columns, where, depth + 1) for part in [node.left, *node.comparators]]
+    kinds = {kind for kind, _ in parts}
     if len(kinds) > 1:
         raise CausewayError(f"{where}: {ast.unparse(node)[:60]!r} compares a text with a number")
     if kinds == {"text"} and not all(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops):
@@ -232,35 +250,11 @@ def _comparison(node: ast.Compare, columns: Mapping[str, str], where: str, depth
                 f"{where}: {text!r} is the id of a kernel, and {column} its full name; compare"
                 f" {column.replace('kernel', 'kernel_id')}, or short_name, or use like({column}, '%gemm%')"
             )
-    return "number"
 
+    def holds(given: Mapping[str, np.ndarray]) -> np.ndarray | float:
+        values = [value(given) for _, value in parts]
+        pairs = zip(node.ops, values, values[1:], strict=False)
+        found = (OPERATORS[type(op)](left, right) for op, left, right in pairs)
+        return functools.reduce(_and, found, np.asarray(1.0))
 
-def _value(node: ast.expr, columns: Mapping[str, np.ndarray]) -> np.ndarray | float | str:
-    if isinstance(node, ast.Name):
-        column = columns[node.id]
-        # integers would wrap at 2**63 without a word; texts stay
-        return column if column.dtype.kind in "OU" else column.astype(np.float64, copy=False)
-    if isinstance(node, ast.Constant):
-        return np.float64(node.value) if isinstance(node.value, int | float) else str(node.value)
-    if isinstance(node, ast.BinOp):
-        return OPERATORS[type(node.op)](_value(node.left, columns), _value(node.right, columns))
-    if isinstance(node, ast.UnaryOp):
-        return OPERATORS[type(node.op)](_value(node.operand, columns))
-    if isinstance(node, ast.BoolOp):
-        value = _value(node.values[0], columns)
-        for part in node.values[1:]:
-            value = OPERATORS[type(node.op)](value, _value(part, columns))
-        return value
-    if isinstance(node, ast.Compare):
-        holds: np.ndarray | float = 1.0
-        left = _value(node.left, columns)
-        for op, part in zip(node.ops, node.comparators, strict=True):
-            right = _value(part, columns)
-            holds = _and(holds, OPERATORS[type(op)](left, right))
-            left = right
-        return holds
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
-        raise TypeError(f"{ast.unparse(node)} is no part of an expression that `parse` lets through")
-    if node.func.id == LIKE:
-        return _like(_value(node.args[0], columns), str(_value(node.args[1], columns)))
-    return FUNCTIONS[node.func.id][1](*(_value(part, columns) for part in node.args))
+    return holds

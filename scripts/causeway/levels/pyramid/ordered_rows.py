@@ -1,4 +1,7 @@
-"""The rows of an export in the order of time, and what is known of their configurations: class and mean duration."""
+"""The rows of an export in the order of time, and what is known of their configurations: class and mean duration.
+
+Numbers for the streams and devices of an export, given in the order in which they are met.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,6 +12,7 @@ import pyarrow as pa
 from causeway.core.clock import Clock
 from causeway.core.errors import TableError
 from causeway.core.tables import KERNEL_CLASSES, LAUNCH_SHAPE, extremes, open_table, read_table
+from causeway.events.few_values import RowNumbers
 from causeway.numeric.slice_statistics import first_fall
 
 CHUNK_ROWS = 1 << 16
@@ -201,3 +205,41 @@ def configurations_of(folder: Path) -> list[tuple | None]:
     for number, one, shape, text in zip(numbers, kernel, shapes, label, strict=True):
         found[number] = (*kernels[one], shape, text)
     return found
+
+
+class StreamNumbers:
+    """The streams and devices of an export, numbered as they come.
+
+    Attributes
+    ----------
+    streams, devices : RowNumbers
+        By rank, device and stream; by rank and device.
+    device_of : ndarray of int64, shape (streams,)
+        The number of each stream's device.
+    """
+
+    def __init__(self) -> None:
+        self.streams = RowNumbers()
+        self.devices = RowNumbers()
+        self.device_of = np.empty(0, np.int64)
+
+    def of(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Return the number of each row's stream; int64."""
+        number = self.streams.of(*(batch.column(name).to_numpy() for name in ("rank", "device", "stream")))
+        if len(self.streams) > self.device_of.size:
+            self.device_of = np.array([self.devices.number(row[:2]) for row in self.streams.rows], np.int64)
+        return number.astype(np.int64)
+
+    def of_devices(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Return the number of each row's device.
+
+        Parameters
+        ----------
+        batch : RecordBatch
+            With the columns rank and device.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+        """
+        return self.devices.of(*(batch.column(name).to_numpy() for name in ("rank", "device"))).astype(np.int64)

@@ -10,10 +10,9 @@ import pyarrow.compute as pc
 from causeway.core.clock import Clock
 from causeway.core.errors import CausewayError
 from causeway.levels.pyramid.level import Level
-from causeway.levels.pyramid.ordered_rows import chunks
+from causeway.levels.pyramid.ordered_rows import StreamNumbers, chunks
 from causeway.levels.pyramid.pyramid import Sums
 from causeway.levels.pyramid.sketch import Buckets
-from causeway.levels.pyramid.stream_numbers import StreamNumbers
 
 OF_EXPORT = "samples.parquet"
 SAMPLE_SCALE = 1024

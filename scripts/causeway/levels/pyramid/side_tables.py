@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 from causeway.core.clock import Clock
 from causeway.core.codes import MEMSET_KIND
 from causeway.levels.pyramid import cells
-from causeway.levels.pyramid.ordered_rows import chunks
-from causeway.levels.pyramid.stream_numbers import StreamNumbers
+from causeway.levels.pyramid.ordered_rows import StreamNumbers, chunks
 
 DIRECTIONS = {1: 0, 3: 0, 6: 0, 11: 0, 2: 1, 4: 1, 7: 1, 12: 1, MEMSET_KIND: 3}
 """Copy kinds by direction: 0 host to device, 1 device to host, 3 memory set; all others (2) stay on the device or

@@ -13,7 +13,7 @@ from causeway.core.clock import Clock, clocks_of
 from causeway.core.errors import CausewayError
 from causeway.core.results import rows_of_step
 from causeway.core.schemas.launch_threads import grids_in_blocks
-from causeway.core.tables import SCHEMAS, open_table, read_json, read_table, table_metadata
+from causeway.core.tables import SCHEMAS, open_table, read_json, read_table, rows_if_there, table_metadata
 from causeway.core.vocabulary import STEP_TIME
 from causeway.levels.filters import first_launch
 
@@ -276,8 +276,7 @@ def read_window(
             tables["calls"] = _with_launching(home, tables, clock, begin)
         window.events[export] = tables
         window.kernels[export] = _kernels(home)
-        if (home / "devices.parquet").is_file():
-            window.devices[export] = read_table(home / "devices.parquet", "devices").to_pylist()
+        window.devices[export] = rows_if_there(home, "devices")
     count = sum(table.num_rows for tables in window.events.values() for table in tables.values())
     if not count:
         raise CausewayError(

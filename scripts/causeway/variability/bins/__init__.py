@@ -2,5 +2,5 @@
 
 Where rows come from stands in `rows`.
 
-Imports run from left to right: `kept` > `passes` > `summaries` > `ranking`, `row_selection` > `bins` > `large_bins`.
+Imports run from left to right: `kept` > `passes` > `summaries` > `ranking` > `bins`.
 """

@@ -2,6 +2,6 @@
 
 Statistics of bins stand in `bins`.
 
-Imports run from left to right: `dataset` > `targets` > `transfers` > `host_configurations` > `configurations` >
-`group_quantiles`, `sources`, `transfer_links`.
+Imports run from left to right: `dataset` > `targets` > `configurations`, `group_quantiles`, `transfers` > `sources`,
+`transfer_links`.
 """

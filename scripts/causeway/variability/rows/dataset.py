@@ -11,8 +11,7 @@ from causeway.core.logs import LOG
 from causeway.core.sheet import TRACE_FEATURES
 from causeway.core.tables import read_json, unit_of
 from causeway.numeric.intervals import stretches
-from causeway.variability.rows.configurations import Configurations
-from causeway.variability.rows.host_configurations import TOLD_APART_BY, HostConfigurations
+from causeway.variability.rows.configurations import TOLD_APART_BY, Configurations, HostConfigurations
 from causeway.variability.rows.sources import Source, TableRows
 from causeway.variability.rows.targets import Counter, Duration, Sampler, counter_field
 from causeway.variability.rows.transfers import transfers_of

@@ -2,7 +2,6 @@
 
 What lies on the critical path, and what a change would be worth, stands in `path` and `replay`.
 
-Imports run from left to right: `linked_graph` > `link_ranks`, `read_graph` > `export_stream`, `links` >
-`graph_builder` > `device_work`, `explicit_waits`, `staying` > `host_calls` > `blocking_copies` >
-`distinct_rows`, `nodes` > `scratch`.
+Imports run from left to right: `linked_graph` > `export_stream`, `link_ranks` > `graph_builder`, `links` >
+`device_work`, `distinct_rows`, `staying` > `blocking_copies`, `host_calls` > `nodes` > `scratch`.
 """

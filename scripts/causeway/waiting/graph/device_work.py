@@ -41,7 +41,7 @@ def _launches(folder: Path, texts: Texts, full_names: bool) -> Iterator[Rows]:
     kinds = {"compute": KERNEL, "communication": COLLECTIVE, "memory": COPY}
     kind = np.array([kinds[row["class"]] for row in kernels], np.int64)[of]
     names = [row["name"] if full_names else row["short_name"][:LONGEST_NAME] for row in kernels]
-    name = np.array([texts.code(one) for one in names], np.int64)[of]
+    name = np.array([texts.number(one) for one in names], np.int64)[of]
     operators = _operators(folder, texts)
     with open_table(folder / "launches.parquet", "launches") as file:
         known = operators.size > 0 and "operator" in file.schema_arrow.names
@@ -64,13 +64,14 @@ def _operators(folder: Path, texts: Texts) -> np.ndarray:
     if not path.is_file():
         return np.zeros(0, np.int64)
     names = read_table(path, "operators", ["name"]).column(0).to_pylist()
-    return np.array([-1 if name is None else texts.code(name[:LONGEST_NAME]) for name in names], np.int64)
+    return np.array([-1 if name is None else texts.number(name[:LONGEST_NAME]) for name in names], np.int64)
 
 
 def _transfers(folder: Path, texts: Texts) -> Iterator[Rows]:
     words = [COPY_KINDS.get(kind, "unknown") for kind in range(256)]
     codes = np.array(
-        [[texts.code(f"copy ({word}{memory})") for word in words] for memory in ("", OF_PAGEABLE_MEMORY, "")], np.int64
+        [[texts.number(f"copy ({word}{memory})") for word in words] for memory in ("", OF_PAGEABLE_MEMORY, "")],
+        np.int64,
     )
     for block, batch in device_events(folder, "transfers", ["src_kind", "dst_kind"]):
         kind = batch.column("copy_kind").to_numpy()
@@ -102,7 +103,7 @@ def _graphs(folder: Path, texts: Texts) -> Iterator[Rows]:
         n = batch.num_rows
         yield _numbers(block) | {
             "kind": np.full(n, GRAPH),
-            "name": np.full(n, texts.code("a whole graph")),
+            "name": np.full(n, texts.number("a whole graph")),
             "operator": np.full(n, -1),
             "asked": np.full(n, UNKNOWN),
             "memory": np.full(n, OTHER_MEMORY),

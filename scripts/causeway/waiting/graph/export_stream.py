@@ -1,6 +1,6 @@
 """A rank's work and calls of an export, joined piece by piece: memory does not grow with the tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +9,7 @@ from causeway.core.clock import Clock
 from causeway.core.errors import TableError
 from causeway.core.tables import open_table
 from causeway.events.device_events import UNKNOWN
+from causeway.events.event_blocks import merged
 from causeway.numeric.compiled import I4, I8, compiled_borrowing, int32, int64, record, uint8
 from causeway.waiting.graph.device_work import Rows, work_sources
 from causeway.waiting.graph.graph_builder import GraphBuilder
@@ -111,9 +112,7 @@ class Export:
         for rows in _work_in_order(sources, self.clock, rank):
             made_by.append(call=known.joined(rows))
             streams = builder.streams_of(rows["rank"], rows["device"], rows["stream"])
-            builder.work.append(
-                **rows | {"start": rows["aligned"], "end": self.clock.aligned(rows["end"]), "stream": streams}
-            )
+            builder.work.append(**rows | {"end": self.clock.aligned(rows["end"]), "stream": streams})
             builder.scratch.used(streams.size)
         known.finish(self.clock, made_by.arrays()["call"])
 
@@ -158,93 +157,62 @@ def scopes_of(calls: Rows, synchronised: Synchronised) -> np.ndarray:
     return scope
 
 
-def _not_in_order() -> TableError:
-    return TableError("a table's rows are not ordered by start_ns; delete it and run again")
+def _of_rank(pieces: Iterable[Rows], rank: int) -> Iterator[Rows]:
+    """Give the rows of a rank piece by piece, each of which is ordered by start."""
+    for piece in pieces:
+        mine = piece["rank"] == rank
+        rows = piece if mine.all() else {name: values[mine] for name, values in piece.items()}
+        if rows["start"].size:
+            _check_order(rows)
+            yield rows
 
 
-def _chosen(rows: Rows, rank: int) -> Rows:
-    mine = rows["rank"] == rank
-    return rows if mine.all() else {name: values[mine] for name, values in rows.items()}
+def _check_order(rows: Rows) -> None:
+    if (np.diff(rows["start"]) < 0).any():
+        raise TableError("a table's rows are not ordered by start_ns; delete it and run again")
+
+
+def _whole_starts(pieces: Iterable[Rows]) -> Iterator[Rows]:
+    """Give rows ordered by start in pieces of which none ends between rows of equal start."""
+    held: Rows | None = None
+    for rows in pieces:
+        if held is not None:
+            rows = {name: np.concatenate([held[name], values]) for name, values in rows.items()}
+        _check_order(rows)
+        cut = int(np.searchsorted(rows["start"], rows["start"][-1]))  # the table may go on with this start
+        held = {name: values[cut:] for name, values in rows.items()}
+        if cut:
+            yield {name: values[:cut] for name, values in rows.items()}
+    if held is not None:
+        yield held
+
+
+def _among_equal(rows: Rows, *keys: np.ndarray) -> Rows:
+    """Return rows ordered by start, those of equal start by keys, of shape (n,), the last of which counts first."""
+    if not (np.diff(rows["start"]) == 0).any():
+        return rows
+    order = np.lexsort((*keys, rows["start"]))
+    return {name: values[order] for name, values in rows.items()}
 
 
 def _calls_in_order(folder: Path, builder: GraphBuilder, rank: int) -> Iterator[Rows]:
     """Give a rank's calls ordered by start, of equal starts the longest first, in its own clock."""
-    held: Rows | None = None
-    for piece in call_pieces(folder, builder.texts):
-        rows = _chosen(piece, rank)
-        if held is not None:
-            rows = {name: np.concatenate([held[name], values]) for name, values in rows.items()}
-        if not rows["start"].size:
-            continue
-        if (np.diff(rows["start"]) < 0).any():
-            raise _not_in_order()
-        cut = int(np.searchsorted(rows["start"], rows["start"][-1]))  # the table may go on with this start
-        held = {name: values[cut:] for name, values in rows.items()}
-        yield _longest_first({name: values[:cut] for name, values in rows.items()})
-    if held is not None:
-        yield _longest_first(held)
-
-
-def _longest_first(rows: Rows) -> Rows:
-    if not (np.diff(rows["start"]) == 0).any():
-        return rows
-    order = np.lexsort((-rows["end"], rows["start"]))
-    return {name: values[order] for name, values in rows.items()}
+    for rows in _whole_starts(_of_rank(call_pieces(folder, builder.texts), rank)):
+        yield _among_equal(rows, -rows["end"])
 
 
 def _work_in_order(sources: list[Iterator[Rows]], clock: Clock, rank: int) -> Iterator[Rows]:
-    """Give a rank's rows of all sources ordered by aligned start, then stream, then source; `aligned` is the start on
-    the dataset's time line, `source` the number of the source.
+    """Give a rank's rows of all sources ordered by start on the dataset's time line, then stream, then source: their
+    starts are aligned, `began` is that in the own clock, `source` the number of the source.
     """
-    held: dict[int, Rows] = {}
-    open_ = [True for _ in sources]
 
-    def refill(at: int) -> None:
-        piece = next(sources[at], None)
-        if piece is None:
-            open_[at] = False
-            return
-        rows = _chosen(piece, rank)
-        rows = rows | {"aligned": clock.aligned(rows["start"]), "source": np.full(rows["start"].size, at)}
-        before = held.get(at)
-        if before is not None:
-            rows = {name: np.concatenate([before[name], values]) for name, values in rows.items()}
-        if (np.diff(rows["start"]) < 0).any():
-            raise _not_in_order()
-        held[at] = rows
+    def aligned(number: int, pieces: Iterator[Rows]) -> Iterator[Rows]:
+        for rows in _of_rank(pieces, rank):
+            more = {"began": rows["start"], "source": np.full(rows["start"].size, number)}
+            yield rows | more | {"start": clock.aligned(rows["start"])}
 
-    while True:
-        for at in range(len(sources)):
-            while open_[at] and (at not in held or not held[at]["start"].size):
-                refill(at)
-        full = [at for at, rows in sorted(held.items()) if rows["start"].size]
-        if not full:
-            return
-        bound = min((int(held[at]["aligned"][-1]) for at in full if open_[at]), default=None)
-        parts = []
-        for at in full:
-            rows = held[at]
-            cut = rows["start"].size if bound is None else int(np.searchsorted(rows["aligned"], bound))
-            parts.append({name: values[:cut] for name, values in rows.items()})
-            held[at] = {name: values[cut:] for name, values in rows.items()}
-        if any(part["start"].size for part in parts):
-            yield _by_start(parts)
-        else:
-            for at in full:
-                if open_[at] and held[at]["aligned"][-1] == bound:
-                    refill(at)
-
-
-def _by_start(parts: list[Rows]) -> Rows:
-    parts = [part for part in parts if part["start"].size]
-    rows = parts[0] if len(parts) == 1 else {n: np.concatenate([part[n] for part in parts]) for n in parts[0]}
-    if len(parts) == 1 and not (np.diff(rows["aligned"]) == 0).any():
-        return rows
-    order = np.argsort(rows["aligned"], kind="stable")
-    starts = rows["aligned"][order]
-    if (starts[1:] == starts[:-1]).any():
-        order = np.lexsort((rows["stream"], rows["aligned"]))
-    return {name: values[order] for name, values in rows.items()}
+    for rows in _whole_starts(merged([aligned(*source) for source in enumerate(sources)])):
+        yield _among_equal(rows, rows["source"], rows["stream"])
 
 
 class _Calls:
@@ -306,7 +274,7 @@ class _Calls:
         number = rows["call"]
         known = np.flatnonzero((number >= 0) & (number < self._top.size))
         top = self._top[number[known]]
-        began = (top >= 0) & (self._start[top] <= rows["start"][known])
+        began = (top >= 0) & (self._start[top] <= rows["began"][known])
         known = known[began]
         top = top[began]
         call = np.full(number.size, -1, np.int32)
@@ -326,7 +294,7 @@ class _Calls:
         if alone.size:
             self._asked.append(rows["asked"][alone])
         if not self._count:
-            self._work.append((np.where(rows["asked"] == UNKNOWN, rows["start"], rows["asked"]), rows["end"]))
+            self._work.append((np.where(rows["asked"] == UNKNOWN, rows["began"], rows["asked"]), rows["end"]))
         return call
 
     def finish(self, clock: Clock, call: np.ndarray) -> None:
@@ -393,7 +361,7 @@ class _Calls:
             n = asked.size
             thread = self._builder.threads_of(np.full(n, self._rank), np.full(n, QUEUE_THREAD))
             more = {"start": asked, "end": asked, "thread": thread, "launches": np.ones(n, bool)}
-            more |= {"name": np.full(n, self._builder.texts.code("launch")), "scope": np.full(n, NO_SCOPE)}
+            more |= {"name": np.full(n, self._builder.texts.number("launch")), "scope": np.full(n, NO_SCOPE)}
             order = np.argsort(np.concatenate([begin, asked]), kind="stable")
             columns = {name: np.concatenate([values, more[name]])[order] for name, values in columns.items()}
         self._builder.calls.append(**columns)

@@ -9,7 +9,7 @@ import numpy as np
 from causeway.core.codes import MIGRATIONS
 from causeway.core.tables import read_json
 from causeway.events.device_events import UNKNOWN
-from causeway.events.event_blocks import chunks, numbers, times
+from causeway.events.event_blocks import chunks, numbers, times, widen
 from causeway.numeric.compiled import boolean, compiled, int64
 from causeway.waiting.dependencies import WAIT, dependencies
 from causeway.waiting.graph.nodes import ALL_STREAMS, NO_SCOPE, Texts
@@ -97,19 +97,13 @@ def _accesses(folder: Path) -> list[tuple[int, int]]:
     spans: dict[int, tuple[int, int]] = {}
     for batch in chunks(folder, "transfers", ["start_ns", "duration_ns", "copy_kind", "rank"]):
         moved = np.isin(batch.column("copy_kind").to_numpy(), MIGRATIONS)
-        block = times(batch)
-        rank = batch.column("rank").to_numpy()
-        for one in np.unique(rank[moved]).tolist():
-            mine = moved & (rank == one)
-            begin = int(block["start"][mine].min())
-            end = int(block["end"][mine].max())
-            before = spans.get(one, (begin, end))
-            spans[one] = min(begin, before[0]), max(end, before[1])
+        block = {name: values[moved] for name, values in times(batch).items()}
+        widen(spans, batch.column("rank").to_numpy()[moved], block)
     return sorted(((rank, moment) for rank, ends in spans.items() for moment in ends), key=lambda one: one[::-1])
 
 
 def _access(rank: int, moment: int, thread: int, texts: Texts) -> Rows:
-    facts = {"start": moment, "end": moment, "rank": rank, "thread": thread, "name": texts.code(ACCESS)}
+    facts = {"start": moment, "end": moment, "rank": rank, "thread": thread, "name": texts.number(ACCESS)}
     return {
         name: np.array([value], np.int64)
         for name, value in (facts | {"waits": NOTHING, "correlation": -1, "call": -1}).items()
@@ -124,7 +118,7 @@ def _recorded_calls(folder: Path, texts: Texts) -> Iterator[Rows]:
         yield times(batch) | {
             "rank": batch.column("rank").to_numpy().astype(np.int64),
             "thread": numbers(batch.column("thread"), NO_THREAD),
-            "name": np.array([texts.code(word) for word in words], np.int64)[at],
+            "name": np.array([texts.number(word) for word in words], np.int64)[at],
             "waits": np.array([waits_of(word) for word in words], np.int64)[at],
             "correlation": numbers(batch.column("correlation"), -1),
             "call": batch.column("call").to_numpy().astype(np.int64),
@@ -178,10 +172,10 @@ def with_waits(asked: np.ndarray, ended: np.ndarray, texts: Texts) -> tuple[Rows
     calls["start"][index[waited] - 1] = asked[waited - 1]
     calls["end"][index[waited] - 1] = ended[waited]
     calls["waits"] = np.full(m, NOTHING)
-    calls["name"] = np.full(m, texts.code("launch"))
+    calls["name"] = np.full(m, texts.number("launch"))
     calls["scope"] = np.full(m, NO_SCOPE)
     calls["waits"][index[waited] - 1] = WHOLE_RANK
-    calls["name"][index[waited] - 1] = texts.code("a wait that is not recorded")
+    calls["name"][index[waited] - 1] = texts.number("a wait that is not recorded")
     calls["scope"][index[waited] - 1] = ALL_STREAMS
     return calls, index
 

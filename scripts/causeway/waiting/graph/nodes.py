@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from causeway.events.few_values import Numbers
 from causeway.numeric.compiled import I4, I8, U1, compiled, int32, int64, record, uint8
 from causeway.numeric.intervals import Set
 from causeway.waiting.graph.scratch import Scratch
@@ -194,22 +195,8 @@ def order_returns(begin, stop, end, scope, first, at, returns):
     return at
 
 
-class Texts:
-    """Texts with a code each: their position in the order of first appearance."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self._codes: dict[str, int] = {}
-
-    def code(self, text: str) -> int:
-        """Return the code of a text."""
-        found = self._codes.get(text)
-        if found is None:
-            found = self._codes[text] = len(self.texts)
-            self.texts.append(text)
-        return found
-
-
+Texts = Numbers[str]
+"""Texts with a code each: their position in the order of first appearance."""
 NODES = record(
     "NODES",
     returns=I4,

@@ -2,6 +2,6 @@
 
 What becomes of the sums stands in `explain_waiting`.
 
-Imports run from left to right: `export_pass` > `event_waits` > `host_timeline`, `profiler_time`, `taken_time` >
-`named_events`, `python_functions`, `totals` > `activities`, `gaps` > `reason_words`, `stack_sweep`.
+Imports run from left to right: `export_pass` > `event_waits`, `host_timeline`, `named_events`, `taken_time` >
+`python_functions` > `activities`, `gaps` > `reason_words`, `stack_sweep`.
 """

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.core.vocabulary import HOST_KINDS
-from causeway.events.event_blocks import Block, chunks, merged, numbers, times
+from causeway.events.event_blocks import Block, chunks, host_ranges, merged, numbers, times
 from causeway.events.few_values import RowNumbers
 from causeway.events.outer_ranges import outer_ranges
 from causeway.waiting.idle.activities import Activities
@@ -78,21 +77,18 @@ class HostTimeline:
             yield block | {"code": codes[names.indices.to_numpy()]}
 
     def _ranges(self, folder: Path) -> Iterator[Block]:
-        for batch in chunks(folder, "ranges", ["start_ns", "duration_ns", "rank", "thread", "kind", "name"]):
-            kinds = batch.column("kind").dictionary_encode()
-            host = np.array([text in HOST_KINDS for text in kinds.dictionary.to_pylist()], bool)
-            chosen = host[kinds.indices.to_numpy()] & batch.column("thread").is_valid().to_numpy(zero_copy_only=False)
-            n = int(chosen.sum())
-            if not n:
+        for batch in host_ranges(folder, ["start_ns", "duration_ns", "rank", "thread", "name"]):
+            batch = batch.filter(batch.column("thread").is_valid())
+            if not batch.num_rows:
                 continue
             names = batch.column("name").dictionary_encode()
             codes = np.array([self.activities.of("ranges", text) for text in names.dictionary.to_pylist()], np.int64)
-            block = times(batch) | {
+            yield times(batch) | {
                 "rank": batch.column("rank").to_numpy(),
                 "thread": numbers(batch.column("thread"), NO_THREAD),
                 "code": codes[names.indices.to_numpy()],
+                "call": np.full(batch.num_rows, -1),
             }
-            yield {name: values[chosen] for name, values in block.items()} | {"call": np.full(n, -1)}
 
     def read_until(self, moment: int, called: int) -> None:
         """Take what began up to a moment, and up to when a call began; segments are final up to the moment."""

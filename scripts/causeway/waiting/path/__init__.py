@@ -2,5 +2,5 @@
 
 What a change would be worth stands in `replay`.
 
-Imports run from left to right: `path_table`, `taken_pieces` > `critical_path` > `walk`.
+Imports run from left to right: `path_table` > `critical_path` > `walk`.
 """

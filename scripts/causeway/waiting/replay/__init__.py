@@ -1,4 +1,4 @@
 """The replay: when everything would have run with one thing changed, under the same dependencies.
 
-Imports run from left to right: `replay_table` > `changes`, `what_if_durations` > `replayed` > `earliest`.
+Imports run from left to right: `replay_table` > `changes` > `replayed`.
 """

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from causeway.comparison.runs.matching import Kernels, Match, match_configurations, match_kernels
-from causeway.comparison.runs.names import normalised
+from causeway.comparison.runs.matching import Kernels, Match, match_configurations, match_kernels, normalised
 
 
 def kernels(names, order=None, count=100):

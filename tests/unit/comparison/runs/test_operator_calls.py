@@ -90,12 +90,12 @@ def by_causeway(folder, dataset="a"):
     """Return the same, without types: groups with other types are summed."""
     found = {}
     with OperatorCalls(dataset, [folder], read_json(folder / "capabilities.json")["ranks"]) as calls:
-        grouped = calls.grouped(by_shape=True, by_type=False)
-        for batch in grouped.batches():
+        facts, batches = calls.grouped(by_shape=True, by_type=False)
+        for batch in batches():
             for group, length in zip(batch.configuration.tolist(), batch.duration.tolist(), strict=True):
-                kernel, (dims, _) = grouped.configurations[group]
-                number, total = found.get((grouped.kernels[kernel], dims), (0, 0))
-                found[grouped.kernels[kernel], dims] = number + 1, total + length
+                kernel, (dims, _) = facts.configurations[group]
+                number, total = found.get((facts.names[kernel], dims), (0, 0))
+                found[facts.names[kernel], dims] = number + 1, total + length
     return found
 
 

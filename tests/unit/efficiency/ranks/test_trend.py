@@ -8,8 +8,7 @@ from efficiency_samples import export
 
 from causeway.core.clock import Clock
 from causeway.efficiency.ranks.duration_cells import BLOCKS, UNIT
-from causeway.efficiency.ranks.levels_of_blocks import levels_of_blocks
-from causeway.efficiency.ranks.variance_components import components
+from causeway.efficiency.ranks.variance_components import components, levels_of_blocks
 
 GRIDS = (8, 64)
 LAUNCHES = 3_200
