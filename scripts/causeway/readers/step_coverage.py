@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.core.vocabulary import HOST_KINDS, form_of, without_numbers
-from causeway.events.event_blocks import chunks, numbers, times
+from causeway.core.vocabulary import form_of, without_numbers
+from causeway.events.event_blocks import chunks, host_ranges, numbers, times
 from causeway.readers.common.issues import Issues
 
 FEW_UNRECORDED = 0.01
@@ -71,12 +71,11 @@ def _steps(folder: Path) -> dict[int, tuple[np.ndarray, np.ndarray]]:
         return {}
     rows: dict[tuple[int, str], dict[tuple[int, int], list[tuple[int, int]]]] = {}
     time: Counter = Counter()
-    for batch in chunks(folder, "ranges", ["start_ns", "duration_ns", "kind", "name", "rank", "thread"]):
-        kinds, names = (batch.column(name).dictionary_encode() for name in ("kind", "name"))
-        is_host = np.isin(np.array(kinds.dictionary.to_pylist(), object), HOST_KINDS)[kinds.indices.to_numpy()]
+    for batch in host_ranges(folder, ["start_ns", "duration_ns", "name", "rank", "thread"]):
+        names = batch.column("name").dictionary_encode()
         families = [_family(text) for text in names.dictionary.to_pylist()]
         code = names.indices.to_numpy()
-        chosen = np.flatnonzero(is_host & np.array([one is not None for one in families], bool)[code])
+        chosen = np.flatnonzero(np.array([one is not None for one in families], bool)[code])
         block = times(batch)
         origins = (batch.column("rank").to_numpy()[chosen], numbers(batch.column("thread"), NO_THREAD)[chosen])
         columns = (code[chosen], block["start"][chosen], block["end"][chosen], *origins)
