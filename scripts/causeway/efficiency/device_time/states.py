@@ -66,17 +66,14 @@ def time_in(states: np.ndarray, name: str) -> np.ndarray:
     return states[..., (SETS | MIGRATION_SETS)[name]].sum(axis=-1)
 
 
-def kernel_and_other(states: np.ndarray, flavour: str) -> tuple[int, int]:
-    """Return K and M of one device for a flavour of the tree; `states` has shape (32,)."""
-    kernel = "compute" if flavour == COMM_AWARE else "kernel"
-    inside = int(time_in(states, kernel))
-    return inside, int(time_in(states, "busy")) - inside
-
-
-def copies_and_hidden(states: np.ndarray, flavour: str) -> tuple[int, int]:
-    """Return the time of copies and memsets of one device, and the part of it inside K for a flavour of the tree;
-    `states` has shape (32,). Migrations are no copies: kernels wait for their pages.
+def device_times(states: np.ndarray, flavour: str) -> list[list[int]]:
+    """Return K, M, the time of copies and memsets, and the part of it inside K of each device, for a flavour of the
+    tree, ns; `states` has shape (devices, 32). Migrations are no copies: kernels wait for their pages.
     """
     copies = (_STATE & MEMORY) > 0
     kernel = SETS["compute" if flavour == COMM_AWARE else "kernel"]
-    return int(states[copies].sum()), int(states[copies & kernel].sum())
+    inside = states[:, kernel].sum(axis=1)
+    busy = time_in(states, "busy")
+    hidden = states[:, copies & kernel].sum(axis=1)
+    parts: list[list[int]] = np.stack([inside, busy - inside, states[:, copies].sum(axis=1), hidden], axis=1).tolist()
+    return parts

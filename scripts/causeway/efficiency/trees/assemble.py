@@ -4,7 +4,8 @@ Load balance of like with like: within groups of ranks that do the same work, an
 """
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,7 @@ from causeway.core.vocabulary import BALANCE, COMMUNICATION, DEVICE_RATIO_NAMES,
 from causeway.efficiency.device_time.compared_time import OWN_TIMES, ComparedTime
 from causeway.efficiency.device_time.measure import Measured, host_times
 from causeway.efficiency.device_time.shared_gpus import SharedGpu
-from causeway.efficiency.device_time.states import MIGRATION_SETS, SETS, copies_and_hidden, kernel_and_other, time_in
+from causeway.efficiency.device_time.states import MIGRATION_SETS, SETS, device_times, time_in
 from causeway.efficiency.device_time.sweep import CAUSES, STREAM_FIELDS
 from causeway.efficiency.trees.launch_path import copies, launch_path
 from causeway.efficiency.trees.trees import (
@@ -114,6 +115,8 @@ class MeasuredDataset:
         self.of_rank: dict[int, list[int]] = {rank: [] for rank in self.elapsed}
         for index, (rank, _) in enumerate(self.devices):
             self.of_rank.setdefault(rank, []).append(index)
+        self._states: np.ndarray | None = None
+        self._times: dict[str, list[Any]] = {}
         self.threads: dict[int, list[np.ndarray]] = {}
         for (rank, _), states in self.host.items():
             self.threads.setdefault(rank, []).append(states)
@@ -146,10 +149,8 @@ class MeasuredDataset:
             rows = [(self.devices[index][0], index) for index in indices]
         else:
             rows = [(row, row) for row in self.gpu_rows(indices)]
-        times = [
-            DeviceTime(process, *kernel_and_other(states[row], flavour), *copies_and_hidden(states[row], flavour))
-            for process, row in rows
-        ]
+        of_device = self.per_device(states, flavour, device_times)
+        times = [DeviceTime(process, *of_device[row]) for process, row in rows]
         tree = device_tree(elapsed_ns, times, by_process=flavour == "talp")
         ranks = {self.devices[index][0] for index in indices}
         if tree["active_max_ns"] == tree["kernel_max_ns"] and not ranks & self.with_copies:
@@ -157,6 +158,17 @@ class MeasuredDataset:
         if ranks <= self.too_few:
             tree |= dict.fromkeys(DEVICE_RATIO_NAMES)
         return tree
+
+    def per_device(self, states: np.ndarray, name: str, times: Callable[[np.ndarray, str], Any]) -> list[Any]:
+        """Return what a function of states and a name gives of all devices, kept while the states are the same: a
+        thousand ranks ask for their own of one bin.
+        """
+        if states is not self._states:
+            self._states = states
+            self._times.clear()
+        if name not in self._times:
+            self._times[name] = list(times(states, name))
+        return self._times[name]
 
     def measured_ns(self, row: int) -> int:
         """Return the time in which a device, or a GPU that several ranks share, is measured, by its row, ns."""
@@ -227,9 +239,11 @@ def _rows(rows: Sequence[dict], roles: Mapping[int, int] | None) -> pa.Table:
 def _row(
     dataset: MeasuredDataset, level: str, names: Mapping, elapsed: int, states: np.ndarray, indices: list[int]
 ) -> dict:
-    chosen = states[dataset.gpu_rows(indices)]
+    chosen = dataset.gpu_rows(indices)
     row = {"level": level, **names, "elapsed_ns": elapsed, "n_devices": len(chosen)}
-    row |= {f"{name}_ns": int(time_in(chosen, name).sum()) for name in SETS}
+    for name in SETS:
+        of_device = dataset.per_device(states, name, time_in)
+        row[f"{name}_ns"] = int(sum(of_device[one] for one in chosen))
     for flavour in FLAVOUR_NAMES:
         tree = dataset.tree(flavour, elapsed, states, indices)
         row |= {f"{flavour}_{name}": tree[name] for name in DEVICE_RATIO_NAMES}

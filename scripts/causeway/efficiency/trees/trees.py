@@ -54,8 +54,10 @@ class DeviceTime:
 
 
 def ratio(above: int | Fraction | None, below: int | Fraction | None) -> float | None:
-    """Return a quotient, correctly rounded; None where there is nothing to divide, or to divide by."""
-    return float(Fraction(above) / Fraction(below)) if below and above is not None else None
+    """Return a quotient, correctly rounded, as Python's of whole numbers is; None where there is nothing to divide, or
+    to divide by.
+    """
+    return float(above / below) if below and above is not None else None
 
 
 DEVICE_FORMULAS: dict[str, Callable[[Mapping[str, int]], float | None]] = {
