@@ -67,8 +67,9 @@ class Scratch:
         """
         step = max(WINDOW // ranks, 1)
         for begin in range(first, rows, step):
-            yield slice(begin, min(begin + step, rows))
-            self.used(ranks * step)
+            end = min(begin + step, rows)
+            yield slice(begin, end)
+            self.used(ranks * (end - begin))
 
     def copy(self, values: np.ndarray) -> np.ndarray:
         """Return a copy of `values`, of any shape and of the same shape."""
@@ -95,7 +96,7 @@ class Scratch:
         while begin < at.size:
             stop = begin + int(np.searchsorted(at[begin : begin + WINDOW], int(at[begin]) + WINDOW))
             yield slice(begin, stop)
-            self.used(WINDOW)
+            self.used(int(at[stop - 1] - at[begin]) + 1)
             begin = stop
 
     def mapped(self, descriptor: int, size: int) -> np.ndarray:
