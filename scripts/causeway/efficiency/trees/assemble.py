@@ -160,8 +160,20 @@ class MeasuredDataset:
         return tree
 
     def per_device(self, states: np.ndarray, name: str, times: Callable[[np.ndarray, str], Any]) -> list[Any]:
-        """Return what a function of states and a name gives of all devices, kept while the states are the same: a
-        thousand ranks ask for their own of one bin.
+        """Return what a function gives of all devices, kept while the states are the same: a thousand ranks ask for
+        their own of one bin.
+
+        Parameters
+        ----------
+        states : ndarray of int64, shape (devices and shared GPUs, 32), ns
+        name : str
+            Of a set of states, or a flavour.
+        times : callable
+            Of states, shape (devices and shared GPUs, 32), and a name: something for each row.
+
+        Returns
+        -------
+        list, an item per row of `states`
         """
         if states is not self._states:
             self._states = states
