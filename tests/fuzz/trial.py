@@ -24,7 +24,7 @@ ROWS = 12
 LARGEST_REAL = 150_000
 """Real exports up to this many bytes are mutated, too."""
 
-FACTS = ("launches", "transfers", "calls", "ranges", "samples", "mpi")
+FACTS = ("launches", "transfers", "calls", "ranges", "samples", "mpi", "python_functions")
 BESIDE = re.compile(
     "cpu_op|PROFILER_OVERHEAD|DIAGNOSTIC_EVENT|CUPTI_ACTIVITY_KIND_OVERHEAD|overhead|CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
     "|COMPOSITE_EVENTS|SAMPLING_CALLCHAINS|GPU_CONTEXT_SWITCH_EVENTS|.*agent_info.*|rocpd_pmc_event|.*counter_collection.*"

@@ -36,12 +36,12 @@ def unknown(path: Path, source: str) -> ExportError:
     if path.is_dir():
         return _folder(path, source, None)
     expected = f"an export of one of {', '.join(FORMATS)}"
+    head = first_bytes(path)  # which says so if the file cannot be read
     if entry := column_map("refusals")["files"].get(path.suffix.lower()):
         return ExportError(source, f"it is {entry['what']}, which is not read", expected, entry["advice"])
     if archive_kind(path) == "tar":
         advice = "Unpack it first; `causeway run` and `causeway check` do so themselves."
         return ExportError(source, "it is a tar archive", expected, advice)
-    head = first_bytes(path)
     for pattern, found, advice in _contents():
         if pattern.search(head):
             return ExportError(source, found, expected, advice)

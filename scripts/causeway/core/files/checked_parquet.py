@@ -34,9 +34,10 @@ def _checked(method: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
     @functools.wraps(method)
     def read(file: "CheckedParquet", *args: object, **options: object) -> pa.Table:
         try:
-            return method(file, *args, **options)
+            table: pa.Table = getattr(super(CheckedParquet, file), method.__name__)(*args, **options)
         except DAMAGE as error:
             raise TableError(damage(file.path, error)) from None
+        return table
 
     return read
 
