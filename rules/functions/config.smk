@@ -32,6 +32,8 @@ from causeway import GROUND
 from causeway.core.installation import MEMORY_POOL, PACKAGE
 
 os.environ |= {name: value for name, value in MEMORY_POOL.items() if name not in os.environ}  # before Arrow is loaded
+# Jobs speak one language, whatever the user's: MPI does not start where Turkish makes the capital of i another letter.
+os.environ |= {"LC_ALL": "C.UTF-8"}
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.file_state import state_of
