@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from causeway.numeric.compiled import I8, compiled_borrowing, int64, void
+from causeway.numeric.compiled import I8, compiled, compiled_borrowing, int64, void
+from causeway.numeric.compiled.functions import OF_CALL
 
 WRITABLE = int64[::1]
 
@@ -42,3 +43,14 @@ def test_a_function_that_makes_an_array_is_refused():
 
     with pytest.raises(TypingError, match="empty"):
         _first.dispatcher()
+
+
+@compiled(int64(int64[:, ::1]), cache=False)
+def first_of(table):
+    return table[0, 0]
+
+
+@pytest.mark.parametrize("shape", [(3, 5000), (5000, 3)])
+def test_the_rows_of_a_table_are_its_longest_axis(shape):
+    """Of (columns, rows) the first axis is short, however many rows there are: a large call would not be compiled."""
+    assert first_of.plain_rows((np.zeros(shape, np.int64),)) == OF_CALL + 5000

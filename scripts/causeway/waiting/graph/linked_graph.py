@@ -1,7 +1,4 @@
-"""The linked graph of a dataset, or why there is none.
-
-The graph of a dataset, from the tables of its exports.
-"""
+"""The linked graph of a dataset, from the tables of its exports, or why there is none."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
