@@ -343,7 +343,12 @@ def assert_planned(command, elsewhere):
 
 def test_a_job_has_the_workflows_locale_and_not_the_users(tmp_path, monkeypatch):
     """MPI's network library does not start under a Turkish one."""
-    lines = (f'include: "{ROOT / "Snakefile"}"', "rule say:", '    output: "said"', '    shell: "echo $LC_ALL > {output}"')
+    lines = (
+        f'include: "{ROOT / "Snakefile"}"',
+        "rule say:",
+        '    output: "said"',
+        '    shell: "echo $LC_ALL > {output}"',
+    )
     (tmp_path / "Snakefile").write_text("\n".join(lines) + "\n", encoding="utf-8")
     monkeypatch.setenv("LC_ALL", "tr_TR.UTF-8")
     run_snakemake(tmp_path, "--cores", "1", "said", root=tmp_path)
