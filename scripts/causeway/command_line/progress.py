@@ -1,6 +1,5 @@
-"""What a run of Snakemake is doing, from the lines that it prints, as one line of the terminal.
-
-Why Snakemake stopped, from the lines that it prints: the workflow's own sentences, without the calls around them.
+"""What a run of Snakemake is doing, from the lines that it prints, as one line of the terminal; and why it stopped, in
+the workflow's own sentences, without the calls around them.
 """
 
 import re

@@ -1,8 +1,8 @@
 """The change of one group between two sides: estimate, interval, noise floor.
 
 Changes are logarithms of ratios, so that a slowdown by a half and the speedup that undoes it are equally large.
-
-Block bootstrap of sums over cells, with blocks of at least five autocorrelation times.
+Within a run, intervals come from a block bootstrap of sums over cells, with blocks of at least five autocorrelation
+times.
 
 References
 ----------

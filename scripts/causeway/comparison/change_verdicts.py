@@ -1,6 +1,5 @@
-"""Verdicts of many groups at once, with the share of false findings controlled.
-
-What explains the variability of each side, and whether that changed.
+"""What is claimed of a comparison: verdicts of many groups at once, with the share of false findings controlled, and
+whether the causes of the variability changed.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,11 +1,7 @@
-"""The sheet of exports (sample sheet): rows with checked values, resolved sources and names of exports.
+"""The sheets of exports (sample sheet) and of telemetry: rows with checked values, resolved sources and names.
 
-It is read whenever the workflow is parsed, in every job, so this module uses the standard library alone: pandas would
-take a second to import.
-
-The sheet of telemetry: rows with checked values and resolved sources, by dataset.
-
-Like the sheet of exports it is read whenever the workflow is parsed, so this module uses the standard library alone.
+They are read whenever the workflow is parsed, in every job, so this module uses the standard library alone: pandas
+would take a second to import.
 """
 
 import csv

@@ -3,8 +3,6 @@
 As in "Levels of Detail in Performance Analysis" (J. Labarta, 2025), where collectives and computation above 5 ms leave
 1 GB of a trace of 134 GB: a coarse view of everything first, and the finer one where it is worth looking.
 
-Which analyses a filter rules out, and the capabilities of a reduced export.
-
 A filter drops events, not the time that they took: to whoever reads the reduced tables that time is idle, the copies
 beside a launch never were, and a rank without its collectives waits for nobody. What needs all events of a rank is
 therefore not computed from tables that lack some, and `capabilities.json` says so.

@@ -5,7 +5,7 @@ sums of counters (hit + miss = requests), copies under another name, constants, 
 follow from a cause without being one (proxies), unrelated counters, and leaked features, from which the duration itself
 can be computed (cycles, amounts per second, percent of peak).
 
-Write launches with counters as the CSV page of Nsight Compute (`ncu --csv`): one row per launch and metric.
+They are written as the CSV page of Nsight Compute (`ncu --csv`): one row per launch and metric.
 """
 
 import dataclasses

@@ -3,9 +3,8 @@
 All iterations of a batch and all ranks advance together, one launch position after the other, so that a run of any
 length costs a few array operations per position and memory for one batch. An iteration ends with a device
 synchronisation, and the next one begins on all ranks after the slowest has ended: nothing of an iteration reaches into
-the next, which is what makes this possible.
-
-Planted effects: how much longer a launch lasts, given the state of its device at the launch's start.
+the next, which is what makes this possible. How much longer a launch lasts by planted effects follows from the state
+of its device when it starts.
 """
 
 import math

@@ -1,9 +1,8 @@
 """What `replay_what_ifs` does: what-ifs of kernels, replayed, so that they say what a run gains, not only a kernel.
 
-How long launches last under a what-if of the causal analysis, launch by launch.
-
-The analysis says what a changed cause does to the mean of a kernel's durations and to their 99th percentile. Which
-launches become shorter decides what a run gains, because ranks wait for the slowest.
+A replay needs the duration of each launch under the what-if. The causal analysis says what a changed cause does to the
+mean of a kernel's durations and to their 99th percentile. Which launches become shorter decides what a run gains,
+because ranks wait for the slowest.
 """
 
 from collections.abc import Sequence

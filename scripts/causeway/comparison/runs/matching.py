@@ -1,13 +1,12 @@
 """Which kernel of the candidate is which of the baseline, and how that is known.
 
-Exact names first, then names without numbers of the build, then normalised names, then the position among the
-neighbours in the order of launches. Each match records how it was made; what is left is new or gone.
+Exact names first, then names without numbers of the build, then names without what changes from build to build or from
+one GPU to the next, then the position among the neighbours in the order of launches. Each match records how it was
+made; what is left is new or gone.
 
 A name that holds a number of the build may stand for another kernel in another build (`triton_poi_fused_add_1`, once a
 kernel was added before it): where the kernels that differ in such numbers alone are not the same ones on both sides, a
 name is exact only if it is launched with the same grids and blocks.
-
-Kernel names without what changes from build to build or from one GPU to the next.
 """
 
 import re

@@ -5,8 +5,8 @@ export that reports neither is matched by order alone, each device and stream by
 same kernels in the same order.
 What cannot be matched is reported, never guessed.
 
-Sequences of collective kernels of unknown communicators: those of one device and stream start in the order in which
-the program issued them; kernels of two streams may start in another order on another rank.
+Where communicators are unknown, collectives of one device and stream are a sequence: they start in the order in which
+the program issued them. Kernels of two streams may start in another order on another rank.
 """
 
 import functools

@@ -1,4 +1,5 @@
-"""Who waits for whom: arrival and transfer of each matched collective, late ranks, and the verdict of a group.
+"""Who waits for whom: arrival and transfer of each matched collective, late ranks, slow transfers, and the verdict of a
+group.
 
 On aligned clocks a rank's wait is the last arrival minus its own; the transfer takes as long as the shortest kernel. A
 rank is late where it arrives after the median of all ranks by more than chance and clocks explain: more than
@@ -12,11 +13,9 @@ it is late by less than that.
 The test of frequency decides who is late often, not what lateness cost: a rank for which most of the waiting is stands
 in the verdict of its group, however often it is last.
 
-Which transfers of collectives are slow: beside their like, and by how much.
-
-Alike are collectives of one operation and message size. Where an export has no sizes, a program's messages differ from
-place to place in its steps: alike are then those of one place in the sequence that repeats, and without such a sequence
-those of one launch shape. Where not even that is known, none is called slow.
+A transfer is slow beside its like. Alike are collectives of one operation and message size. Where an export has no
+sizes, a program's messages differ from place to place in its steps: alike are then those of one place in the sequence
+that repeats, and without such a sequence those of one launch shape. Where not even that is known, none is called slow.
 """
 
 from collections.abc import Mapping, Sequence

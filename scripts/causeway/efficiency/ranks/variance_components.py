@@ -7,14 +7,12 @@ between runs (repeats of a job), between nodes of a run, between ranks of a node
 (blocks common to all ranks), and the rest, less what chance gives each of them. Intervals: bootstrap of whole blocks of
 time.
 
-How long launches take in each block of time, whatever their mix: held against launches of the same configuration in
-other blocks, with weights that are the same in all blocks.
-
-A mean of all launches of a block, even of their deviations, moves where the mix of configurations does: the median of a
-configuration is no mean, and is known to a step of a histogram. Here the deviation of a configuration in a block is
-its own level plus that of the block (two-way layout, least squares; H. Scheffé, The Analysis of Variance, Wiley 1959).
-A configuration weighs as much as it has launches, spread evenly over the blocks in which it runs. So what changes in
-one block against another is what the configurations that run in both take, or what others that run beside them do.
+The level of a block of time is what launches take in it whatever their mix. A mean of all launches of a block, even of
+their deviations, moves where the mix of configurations does: the median of a configuration is no mean, and is known to
+a step of a histogram. Here the deviation of a configuration in a block is its own level plus that of the block (two-way
+layout, least squares; H. Scheffé, The Analysis of Variance, Wiley 1959). A configuration weighs as much as it has
+launches, spread evenly over the blocks in which it runs. So what changes in one block against another is what the
+configurations that run in both take, or what others that run beside them do.
 """
 
 import math

@@ -1,10 +1,8 @@
-"""The way of launches from their call to their end, and what copies carry in each direction.
+"""The way of launches from their call to their end, and what copies carry in each direction beside what the bus can.
 
-What the bus between host and device can carry, by the device's name; unknown devices have no limit.
-
-Raw rates of one direction: PCI Express 3.0, 4.0 and 5.0 with 16 lanes (PCI-SIG: 8, 16 and 32 GT/s, 128b/130b),
-NVLink-C2C (NVIDIA Grace Hopper whitepaper: 450 GB/s each way). The slot may have fewer lanes than the card; copies
-reach 75 to 90 % of a raw rate.
+The bus follows from the device's name; unknown devices have no limit. Raw rates of one direction: PCI Express 3.0, 4.0
+and 5.0 with 16 lanes (PCI-SIG: 8, 16 and 32 GT/s, 128b/130b), NVLink-C2C (NVIDIA Grace Hopper whitepaper: 450 GB/s each
+way). The slot may have fewer lanes than the card; copies reach 75 to 90 % of a raw rate.
 """
 
 import re

@@ -1,9 +1,8 @@
-"""Efficiency trees: products of ratios of exact integers, in three flavours for devices and one for hosts.
+"""Efficiency trees: products of ratios of exact integers, in three flavours for devices and one for hosts; of a series
+of runs, strong or weak scaling, computation scalability and global efficiency against the smallest run.
 
 Sources: POP metrics and TALP, as computed by DLB 9d67ac94 (`src/talp/perf_metrics.c`, model hybrid-v2); the golden case
 is worked by hand in the tests. All inputs are integer nanoseconds; the one rounding is that of each final division.
-
-Series of runs, strong or weak scaling: computation scalability and global efficiency against the smallest run.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -7,7 +7,7 @@ first bytes stand together, then all second ones: alike, they compress to half.
 No plotting library does this: they draw what is in memory, and a run has more cells than a page may hold. uPlot draws
 the swim lanes; plotly would take 5 MB for them and the same program around it.
 
-How many devices are recorded at a time: what all of them do together is a mean over these, idle ones too.
+What all devices do together is a mean over those that are recorded at the time, idle ones too.
 """
 
 import base64

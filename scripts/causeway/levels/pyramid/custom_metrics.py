@@ -4,9 +4,8 @@ collective or sample.
 A row may be joined with the interval of another table that it lies in: a kernel with its collective, a launch with the
 range of the host or the MPI call that ran meanwhile. So metrics go across tables: "bytes per ns of communication
 kernels in collectives" is the value `inside_bytes / duration_ns` of launches, where `kernel_class == 'communication'`,
-inside collectives; "DRAM use of a kernel" is the `value` of samples of that metric, inside its launches.
-
-Columns of launches that expressions may name: their own, and what their configuration and operator say of them.
+inside collectives; "DRAM use of a kernel" is the `value` of samples of that metric, inside its launches. Of launches,
+expressions may name the table's columns and what their configuration and operator say of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 Each worker makes whole row groups (`selection`): it reads the launches of the bins that these cover, and encodes
 what it finds into a part of its own. Rank 0 then concatenates the encoded row groups, as they are.
 
-Which rows make `kept.parquet`, and which worker writes them.
-
 The bins say how many rows each chosen bin has, so the rows have numbers before they are read. They are written in row
 groups of a size that depends on the table alone, and each worker makes consecutive whole row groups: the result is the
 same however many workers there are.

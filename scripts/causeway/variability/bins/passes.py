@@ -4,15 +4,10 @@ Within a pass workers are alone with their shares; after it, exact integers are 
 over ranks. Exact quartiles of kernels come out of the same two passes; only kernels with launches of a millisecond or
 more may need another.
 
-Divide the time line among workers: every rank of the MPI program has some, one by default.
-
-A bin belongs to one worker, whole, so nothing but statistics of bins travels. Workers own ranges of bins. Where a share
-begins or ends inside a row group, that group is read by both neighbours.
-
-The workers of a rank: threads that share its memory.
-
-A rank with n workers does what n ranks would: each worker has a share of the bins and its own sums, and these are added
-as exact integers. Compiled code and Arrow's readers run without Python's global lock, so threads work side by side.
+The time line is divided among workers: each owns a range of whole bins, so nothing but statistics of bins travels.
+Where a share begins or ends inside a row group, that group is read by both neighbours. The workers of a rank, one by
+default, are threads that share its memory, and a rank with n workers does what n ranks would. Compiled code and Arrow's
+readers run without Python's global lock, so threads work side by side.
 """
 
 import itertools

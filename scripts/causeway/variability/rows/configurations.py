@@ -2,9 +2,8 @@
 
 Each export numbers its own kernels and configurations. A configuration is the same everywhere if the full kernel name
 (where exports are of several builds, but for the numbers of the build), the launch shape and the label agree; sorted by
-these, configurations get numbers that depend neither on the order of exports nor on the number of ranks.
-
-Configurations that are told apart further: by the operator that made a launch, or by the shapes of its inputs.
+these, configurations get numbers that depend neither on the order of exports nor on the number of ranks. They may be
+told apart further: by the operator that made a launch, or by the shapes of its inputs.
 """
 
 from pathlib import Path

@@ -1,6 +1,5 @@
-"""A graph replayed with other durations.
-
-The earliest start of every node under its dependencies, in a sweep over the nodes of each rank in the order of time.
+"""A graph replayed with other durations: the earliest start of every node under its dependencies, in a sweep over the
+nodes of each rank in the order of time.
 
 Ranks depend on each other through collectives alone: before the last rank of a collective arrives, the others are
 brought to that moment.
