@@ -184,7 +184,7 @@ def _found(arguments: Sequence[str], out: Path) -> list[FoundExport]:
 def _run(options: argparse.Namespace) -> int:
     """Analyse exports, and compare two of them if asked for."""
     exports = _found(options.exports, options.out)
-    named = {export.dataset: [one for one in exports if one.dataset == export.dataset] for export in exports}
+    named = {export.dataset: [other for other in exports if other.dataset == export.dataset] for export in exports}
     sides = [
         named[side] if side in named and not Path(side).exists() else _found([side], options.out)
         for side in options.compare
@@ -309,7 +309,7 @@ def _check(options: argparse.Namespace) -> int:
     """Say what each export holds, then what shows when those of a run are compared; 1 if one cannot be read, else
     `IN_PART` if only a part of one can be.
     """
-    found: list[tuple[FoundExport, dict[str, Any]]] = []
+    read: list[tuple[FoundExport, dict[str, Any]]] = []
     runs: dict[str, list[Described]] = {}
     with tempfile.TemporaryDirectory(prefix="causeway-check-") as folder:
         search = search_exports(options.exports, Path(folder))
@@ -317,13 +317,13 @@ def _check(options: argparse.Namespace) -> int:
             of_run = runs.setdefault(export.dataset, [])
             described = describe_export(export, len(of_run))
             of_run.append(described)
-            found.append((export, described.document))
+            read.append((export, described.document))
             answer(*described.lines)
     for dataset, of_run in runs.items():
         answer(*describe_run(dataset, of_run))
-    answer(*same_recordings_of_runs(found), *map(clean_text, search.remarks))
-    answer(*(perhaps_one_run(found) or map(clean_text, search.numbered)))
-    statuses = {document["status"] for _, document in found}
+    answer(*same_recordings_of_runs(read), *map(clean_text, search.remarks))
+    answer(*(perhaps_one_run(read) or map(clean_text, search.numbered)))
+    statuses = {document["status"] for _, document in read}
     return 1 if "refused" in statuses else IN_PART if "partial" in statuses else 0
 
 
@@ -337,19 +337,20 @@ def _query(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     """Print what differs from the record of the results; 1 if a file is missing or changed."""
-    results = next((one for one in (options.results / "results", options.results) if (one / RECORD).is_file()), None)
+    folders = (options.results / "results", options.results)
+    results = next((folder for folder in folders if (folder / RECORD).is_file()), None)
     if results is None:
-        known = "a run that has ended has one, a comparison alone has none"
-        raise CausewayError(f"{options.results}: holds no results with a record of checksums: {known}")
+        which = "a run that has ended has one, a comparison alone has none"
+        raise CausewayError(f"{options.results}: holds no results with a record of checksums: {which}")
     record = read_json(results / RECORD, "checksums")
-    known = record["files"]
+    recorded = record["files"]
     folder = results.absolute().parent
     configuration = folder / "config.yaml"  # where it has another name, the user adds it
     again = snakemake_command(folder, configuration if configuration.is_file() else None, [], "all", None, [])
-    found = differences(results, known, record.get("folders", []), read_listing(results))
-    lines = in_words(results, found, again)
-    remark("".join(f"{line}\n" for line in left_over_in_words(found)))
-    same = "1 file is as it was recorded" if len(known) == 1 else f"{len(known)} files are as they were recorded"
+    differing = differences(results, recorded, record.get("folders", []), read_listing(results))
+    lines = in_words(results, differing, again)
+    remark("".join(f"{line}\n" for line in left_over_in_words(differing)))
+    same = "1 file is as it was recorded" if len(recorded) == 1 else f"{len(recorded)} files are as they were recorded"
     answer(*(lines or [same]))
     return 1 if lines else 0
 

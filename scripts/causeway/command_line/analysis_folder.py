@@ -162,8 +162,8 @@ def datasets_of_others(results: Path, names: Collection[str]) -> list[str]:
     """Return the datasets in a results folder that are none of `names`: an earlier command made them, and no later one
     removes them.
     """
-    found = (path.parent.name for path in results.glob("*/tables"))
-    return sorted(name for name in found if name not in names)
+    datasets = (path.parent.name for path in results.glob("*/tables"))
+    return sorted(name for name in datasets if name not in names)
 
 
 def existing_configuration(folder: Path) -> Path:

@@ -98,28 +98,28 @@ def describe_run(dataset: str, exports: list[Described]) -> list[str]:
     exports : list of Described
         What only their tables show, such as a rank with few launches, the run itself finds.
     """
-    documents = [one.document for one in exports]
-    recordings = {one.document["export"]: one.recordings for one in exports}
+    documents = [described.document for described in exports]
+    recordings = {described.document["export"]: described.recordings for described in exports}
     if len(documents) < 2:
         return []
     read = sum(document["status"] != "refused" for document in documents)
     notes = [_note(entry) for entry in compared_documents(documents, recordings) if entry["severity"] != "info"]
     return [
         clean_text(f"{dataset}: {read} of {len(documents)} exports read"),
-        *(f"  {clean_text(one)}" for one in notes),
+        *(f"  {clean_text(note)}" for note in notes),
     ]
 
 
-def perhaps_one_run(found: list[tuple[FoundExport, dict[str, Any]]]) -> list[str]:
+def perhaps_one_run(described: list[tuple[FoundExport, dict[str, Any]]]) -> list[str]:
     """Return a line for each folder whose exports state ranks that differ, but whose names make each a run of its own.
 
     Parameters
     ----------
-    found : list of (FoundExport, dict)
+    described : list of (FoundExport, dict)
         Exports with their capabilities.
     """
     folders: dict[tuple[Path, str], dict[str, list[int]]] = {}
-    for export, document in found:
+    for export, document in described:
         if document["ranks_from"] == "export" and len(document["ranks"]) == 1:
             runs = folders.setdefault((export.path.parent, document["format"]), {})
             runs.setdefault(export.dataset, []).extend(document["ranks"])
@@ -131,20 +131,23 @@ def perhaps_one_run(found: list[tuple[FoundExport, dict[str, Any]]]) -> list[str
         for (folder, _), runs in folders.items()
         if len(runs) > 1
         and len({*map(tuple, runs.values())}) == len(runs)
-        and all(len(one) == 1 for one in runs.values())
+        and all(len(ranks) == 1 for ranks in runs.values())
     ]
 
 
-def same_recordings_of_runs(found: list[tuple[FoundExport, dict[str, Any]]]) -> list[str]:
+def same_recordings_of_runs(described: list[tuple[FoundExport, dict[str, Any]]]) -> list[str]:
     """Return a line for each recording that stands in several runs.
 
     Parameters
     ----------
-    found : list of (FoundExport, dict)
+    described : list of (FoundExport, dict)
         Exports with their capabilities.
     """
-    exports = {id(document): export for export, document in found}
-    groups = [[exports[id(document)] for document in group] for group in same_recordings(one for _, one in found)]
+    exports = {id(document): export for export, document in described}
+    groups = [
+        [exports[id(document)] for document in group]
+        for group in same_recordings(capabilities for _, capabilities in described)
+    ]
     return [
         clean_text(
             f"{', '.join(export.shown for export in group)}: hold the same recording, so that there are not"
@@ -178,13 +181,15 @@ def _span_ns(tables: Path, document: dict[str, Any]) -> int | None:
         begins, ends = zip(*opened.windows.values(), strict=True)
         return int(max(ends) - min(begins))
     time = document["time"] or {}
-    known = time.get("first_ns") is not None and time.get("last_ns") is not None
-    return int(time["last_ns"] - time["first_ns"]) if known else None
+    has_times = time.get("first_ns") is not None and time.get("last_ns") is not None
+    return int(time["last_ns"] - time["first_ns"]) if has_times else None
 
 
 def _lines(export: FoundExport, document: dict[str, Any], span_ns: int | None, short: list[str]) -> list[str]:
     """Return the lines, text from the export without what a terminal would act on; the first is the heading."""
-    first, *rest = map(clean_text, [*_sentences(export, document, span_ns), *(f"short     {one}" for one in short)])
+    first, *rest = map(
+        clean_text, [*_sentences(export, document, span_ns), *(f"short     {reason}" for reason in short)]
+    )
     return [first, *(f"  {line}" for line in rest)]
 
 
@@ -324,12 +329,12 @@ def launches_by_kernel(tables: Path, name: str) -> list[int]:
     name : {"launches", "counters"}
     """
     kernel_of = read_table(tables / "configurations.parquet", "configurations", ["configuration", "kernel"])
-    found: Counter[int] = Counter()
+    launches: Counter[int] = Counter()
     with open_table(tables / f"{name}.parquet", name) as file:
         for group in range(file.num_row_groups):
             rows = file.read_row_group(group, columns=["configuration"])
-            found.update({row["values"]: row["counts"] for row in rows["configuration"].value_counts().to_pylist()})
+            launches.update({row["values"]: row["counts"] for row in rows["configuration"].value_counts().to_pylist()})
     kernels: Counter[int] = Counter()
     for row in kernel_of.to_pylist():
-        kernels[row["kernel"]] += found[row["configuration"]]
+        kernels[row["kernel"]] += launches[row["configuration"]]
     return [kernels[kernel] for kernel in sorted(kernels) if kernels[kernel]]

@@ -20,11 +20,11 @@ OWN_KEYS = ("datasets", "traces")
 
 def merged(settings: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings with others put into them, group by group; a value of both is that of the others."""
-    found = dict(settings)
+    result = dict(settings)
     for key, value in others.items():
-        both = isinstance(value, Mapping) and isinstance(found.get(key), Mapping)
-        found[key] = merged(found[key], value) if both else value
-    return found
+        both = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
+        result[key] = merged(result[key], value) if both else value
+    return result
 
 
 def check_settings(settings: Mapping[str, Any], with_pair: bool) -> None:
@@ -78,9 +78,9 @@ def _perhaps(violation: "ValidationError") -> str:
     """Return the key that was most probably meant where one is unknown."""
     if violation.validator != "additionalProperties":
         return ""
-    known = list(violation.schema.get("properties", {}))
-    unknown = [key for key in violation.instance if key not in known]
-    meant = [match for key in unknown for match in get_close_matches(str(key), known, 1)]
+    allowed = list(violation.schema.get("properties", {}))
+    unknown = [key for key in violation.instance if key not in allowed]
+    meant = [match for key in unknown for match in get_close_matches(str(key), allowed, 1)]
     return f", perhaps {' and '.join(meant)} is meant" if meant else ""
 
 

@@ -175,7 +175,7 @@ def search_exports(arguments: Iterable[str], unpacked: Path | None = None) -> Fo
         If a path does not exist or holds no export, the name of an export is not UTF-8, or an archive cannot be
         unpacked.
     """
-    found: list[FoundExport] = []
+    all_exports: list[FoundExport] = []
     remarks: list[str] = []
     numbered_runs: list[str] = []
     whole = unpacked is not None
@@ -190,14 +190,14 @@ def search_exports(arguments: Iterable[str], unpacked: Path | None = None) -> Fo
             _add_damaged(paths[0], runs)
             if archive is None and (rest := _not_read(paths[0], runs)):
                 remarks.append(f"not read: {first_of(rest)} ({paths[0]})")
-        _give_names(runs, {export.dataset for export in found} if name is None else set())
+        _give_names(runs, {export.dataset for export in all_exports} if name is None else set())
         remarks += _said_of(runs)
         if sorted(numbered([run.name for run in runs]) or ()) == list(range(len(runs))) and "0" in runs[0].name:
             names = first_of(run.name for run in runs)
             numbered_runs.append(f"{names}: {len(runs)} runs, or, named as NAME=FOLDER, the ranks of one")
         of_group = [replace(export, dataset=run.name, archive=archive) for run in runs for export in run.exports]
-        found += sorted(of_group, key=lambda export: export.path.name) if len(paths) == 1 else of_group
-    return FoundExports(found, remarks, numbered_runs)
+        all_exports += sorted(of_group, key=lambda export: export.path.name) if len(paths) == 1 else of_group
+    return FoundExports(all_exports, remarks, numbered_runs)
 
 
 def _named_path(argument: str) -> tuple[str | None, Path, Path | None]:
@@ -209,7 +209,7 @@ def _named_path(argument: str) -> tuple[str | None, Path, Path | None]:
 
 def _innermost(path: Path) -> Path:
     """Return a path; of a folder without exports but with one folder that, and so on (TensorBoard: plugins/profile)."""
-    folders = [one for one in path.iterdir() if one.is_dir() and not one.is_symlink()] if path.is_dir() else []
+    folders = [inner for inner in path.iterdir() if inner.is_dir() and not inner.is_symlink()] if path.is_dir() else []
     return _innermost(folders[0]) if len(folders) == 1 and not any(_exports_at(path)) else path
 
 
@@ -233,15 +233,15 @@ def _without_archives(
             remarks.append(f"not read: {first_of(others)} ({path})")
     if not archives:
         yield name, path, archive
-    for one in archives:
-        key = hashlib.sha256(os.fsencode(one)).hexdigest()[:8]
-        folder = unpacked / key / (_ARCHIVE_ENDING.sub("", one.name) or "archive")
-        if left_out := _unpacked(one, folder):
-            remarks.append(f"not unpacked: {first_of(left_out)} ({one}): no plain files")
+    for packed in archives:
+        key = hashlib.sha256(os.fsencode(packed)).hexdigest()[:8]
+        folder = unpacked / key / (_ARCHIVE_ENDING.sub("", packed.name) or "archive")
+        if left_out := _unpacked(packed, folder):
+            remarks.append(f"not unpacked: {first_of(left_out)} ({packed}): no plain files")
         inner_folders = list(_folders_of_exports(folder))
         if not inner_folders:
-            raise CausewayError(f"{one}: the archive holds no export that is recognised")
-        yield from ((name, inner, one) for inner in inner_folders)
+            raise CausewayError(f"{packed}: the archive holds no export that is recognised")
+        yield from ((name, inner, packed) for inner in inner_folders)
 
 
 def _unpacked(archive: Path, folder: Path) -> list[str]:
@@ -297,12 +297,12 @@ def _check_one_format(path: Path) -> None:
     """Refuse a folder that files below make an export, if its folders hold exports of several formats: one would be
     read, and of the others nothing said.
     """
-    found: dict[str, str] = {}
+    formats: dict[str, str] = {}
     for inner in sorted(path.iterdir()):
         for word in _formats_in(inner) - BESIDE_OTHERS if inner.is_dir() else ():
-            found.setdefault(word, inner.name)
-    if len(found) > 1:
-        named = ", ".join(f"{name} ({word})" for word, name in found.items())
+            formats.setdefault(word, inner.name)
+    if len(formats) > 1:
+        named = ", ".join(f"{name} ({word})" for word, name in formats.items())
         raise CausewayError(
             f"{path}: its folders hold exports of several formats: {named}; name the ones that you mean"
         )
@@ -423,9 +423,9 @@ def _runs_of(exports: list[FoundExport], unpack: bool) -> list[_Run]:
         else:
             of_one_name += group
     stated = [
-        one
-        for one in of_one_name
-        if one.format == "kineto" and one.rank is not None and not _RANK.search(one.path.name)
+        recording
+        for recording in of_one_name
+        if recording.format == "kineto" and recording.rank is not None and not _RANK.search(recording.path.name)
     ]
     if len(stated) > 1:
         runs += _recordings(stated[0].path.parent.name, stated, unpack)
@@ -445,9 +445,9 @@ def _recordings(name: str, exports: list[FoundExport], unpack: bool) -> list[_Ru
         return [_Run(name, exports)]
     repeated = len(ranks) < len(exports)
     spans = [recorded_span(export.path, export.format, unpack and repeated) for export in exports]
-    known = [span for span in spans if span is not None]
-    if len(known) == len(exports):
-        groups = _groups_in_time(list(zip(known, exports, strict=True)), repeated)
+    recorded = [span for span in spans if span is not None]
+    if len(recorded) == len(exports):
+        groups = _groups_in_time(list(zip(recorded, exports, strict=True)), repeated)
         how = "by the times at which they were recorded"
     elif repeated:
         groups = _groups_in_order(exports)
@@ -465,12 +465,12 @@ def _recordings(name: str, exports: list[FoundExport], unpack: bool) -> list[_Ru
 
 def _groups_in_time(recorded: list[tuple[tuple[int, int], FoundExport]], repeated: bool) -> list[list[FoundExport]]:
     """Return recordings in order of time, a new group behind a long gap and wherever a rank would occur twice."""
-    recorded = sorted(recorded, key=lambda one: (one[0], one[1].path))
+    recorded = sorted(recorded, key=lambda recording: (recording[0], recording[1].path))
     longest_gap = _half_between_recordings(recorded) if repeated else APART_NS
     groups: list[list[FoundExport]] = []
     last = 0
     for (begin, end), export in recorded:
-        if not groups or begin > last + longest_gap or export.rank in {one.rank for one in groups[-1]}:
+        if not groups or begin > last + longest_gap or export.rank in {other.rank for other in groups[-1]}:
             groups.append([])
             last = end
         groups[-1].append(export)
@@ -503,11 +503,11 @@ def _groups_in_order(exports: list[FoundExport]) -> list[list[FoundExport]]:
 def _add_damaged(path: Path, runs: list[_Run]) -> None:
     """Add the files of a folder that are not recognised and can be nothing but damaged ones of its exports."""
     exports = [export for run in runs for export in run.exports]
-    known = {file for export in exports for file in (export.path, *export.other_forms)}
+    listed = {file for export in exports for file in (export.path, *export.other_forms)}
     whole = list(runs)
     for inner in sorted(path.iterdir()):
         endings = {_ending(export.path) for export in exports}
-        if inner in known or _ending(inner) not in endings or inner.name.startswith(".") or not inner.is_file():
+        if inner in listed or _ending(inner) not in endings or inner.name.startswith(".") or not inner.is_file():
             continue
         rank = rank_of(inner, "")
         damaged = FoundExport(inner, "auto", "", rank)
@@ -515,7 +515,9 @@ def _add_damaged(path: Path, runs: list[_Run]) -> None:
             run
             for run in whole
             if rank is not None
-            and any((_ending(one.path), _stem(one.path)) == (_ending(inner), _stem(inner)) for one in run.exports)
+            and any(
+                (_ending(export.path), _stem(export.path)) == (_ending(inner), _stem(inner)) for export in run.exports
+            )
         ]
         if siblings:
             siblings[0].exports.append(replace(damaged, format=siblings[0].exports[0].format))
@@ -528,8 +530,8 @@ def _add_damaged(path: Path, runs: list[_Run]) -> None:
 
 def _not_read(path: Path, runs: list[_Run]) -> list[str]:
     """Return the names of what a folder holds beside its exports; folders end in `/`."""
-    known = {file for run in runs for export in run.exports for file in (export.path, *export.other_forms)}
-    rest = [inner for inner in sorted(path.iterdir()) if inner not in known and not inner.name.startswith(".")]
+    listed = {file for run in runs for export in run.exports for file in (export.path, *export.other_forms)}
+    rest = [inner for inner in sorted(path.iterdir()) if inner not in listed and not inner.name.startswith(".")]
     return [f"{inner.name}/" if inner.is_dir() else inner.name for inner in rest]
 
 

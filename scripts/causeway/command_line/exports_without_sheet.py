@@ -34,11 +34,11 @@ def exports_matching(pattern: str) -> list[Export]:
     paths = sorted(glob.glob(os.path.expanduser(pattern), recursive=True))
     if not paths:
         raise CausewayError(f"traces: nothing matches {pattern}; expected a path, or a pattern such as /data/*.sqlite")
-    found = find_exports(paths)
-    formats = list(dict.fromkeys(export.format for export in found))
+    matching = find_exports(paths)
+    formats = list(dict.fromkeys(export.format for export in matching))
     rows: list[Export] = []
     for word in formats:
-        exports = [export for export in found if export.format == word]
+        exports = [export for export in matching if export.format == word]
         folder = dataset_name(exports[0].path.parent.name)
         name = folder if len(formats) == 1 else f"{folder}_{word}"
         runs = {name: exports}

@@ -142,8 +142,8 @@ def stop_reasons(lines: Sequence[str]) -> list[str]:
     starts = [index for index, line in enumerate(lines) if _FAILED.match(line)]
     ends = [*starts[1:], len(lines)] if starts else []
     said = [_last_sentence(lines[begin:end]) for begin, end in zip(starts, ends, strict=True)]
-    known = [sentence for sentence in said if sentence is not None and not sentence.startswith(INTERNAL)]
-    return list(dict.fromkeys(known)) if len(known) == len(said) else []
+    sentences = [sentence for sentence in said if sentence is not None and not sentence.startswith(INTERNAL)]
+    return list(dict.fromkeys(sentences)) if len(sentences) == len(said) else []
 
 
 def _until_calls(lines: Sequence[str]) -> Iterator[str]:

@@ -35,8 +35,8 @@ class RefusedExports:
         groups = [set(group) for group in needed]
         self.waiting = [[export for export in self.exports if export.dataset in group] for group in groups]
         for group in self.waiting:
-            found = [self._document(export) for export in group]
-            if all(document is None or _refused(document) for document in found):
+            documents = [self._document(export) for export in group]
+            if all(document is None or _refused(document) for document in documents):
                 for export in group:
                     shutil.rmtree(self._folder(export), ignore_errors=True)
 
