@@ -48,7 +48,7 @@ COLOURS = 256
 
 def photograph(results: Path) -> None:
     """Write the photographs as PNG."""
-    program = next(found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name)))
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--use-gl=swiftshader"])
         for name, (page, width, height) in PHOTOGRAPHED.items():

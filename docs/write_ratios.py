@@ -24,10 +24,12 @@ END = "<!-- end -->\n"
 def table() -> str:
     """Return all ratios as a table in Markdown."""
     lines = ["| defined under | ratio | key | formula | factor of |", "|---|---|---|---|---|"]
-    for one in (*DEVICE_RATIOS, *HOST_RATIOS, *SERIES_RATIOS[1:]):
-        heading = f"[{one.section}](#{one.section.lower().replace(' ', '-')})"
-        parent = f"`{one.parent}`" if one.parent else ""
-        lines.append(f"| {heading} | {one.label} ({one.abbreviation}) | `{one.name}` | {one.formula} | {parent} |")
+    for ratio in (*DEVICE_RATIOS, *HOST_RATIOS, *SERIES_RATIOS[1:]):
+        heading = f"[{ratio.section}](#{ratio.section.lower().replace(' ', '-')})"
+        parent = f"`{ratio.parent}`" if ratio.parent else ""
+        lines.append(
+            f"| {heading} | {ratio.label} ({ratio.abbreviation}) | `{ratio.name}` | {ratio.formula} | {parent} |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -40,7 +42,7 @@ def page(text: str) -> str:
 def _described(tree: dict, ratios: Iterable[Ratio], **more: object) -> None:
     """Give an object of a schema one required property per ratio, in place of those that it had: numbers or null."""
     kept = {name: rule for name, rule in tree["properties"].items() if rule.get("type") != ["number", "null"]}
-    named = {one.name: {"type": ["number", "null"], **more, "description": one.meaning} for one in ratios}
+    named = {ratio.name: {"type": ["number", "null"], **more, "description": ratio.meaning} for ratio in ratios}
     gone = set(tree["properties"]) - set(kept)
     required = {*(set(tree["required"]) - gone), *(named if gone & set(tree["required"]) else ())}
     tree["properties"] = named | kept
@@ -74,8 +76,8 @@ WRITTEN = {
 
 def outdated() -> dict[Path, str]:
     """Return the files whose text is another than the vocabulary gives, with that text."""
-    found = {path: made(path.read_text(encoding="utf-8")) for path, made in WRITTEN.items()}
-    return {path: text for path, text in found.items() if text != path.read_text(encoding="utf-8")}
+    texts = {path: made(path.read_text(encoding="utf-8")) for path, made in WRITTEN.items()}
+    return {path: text for path, text in texts.items() if text != path.read_text(encoding="utf-8")}
 
 
 if __name__ == "__main__":

@@ -72,10 +72,10 @@ def write_parallel_job(values: Mapping[str, object], folder: Path) -> dict:
     CausewayError
         For an unknown key, or a value out of its range.
     """
-    known = sorted(part.name for part in dataclasses.fields(ParallelJob))
-    unknown = sorted(set(values) - set(known))
+    fields = sorted(part.name for part in dataclasses.fields(ParallelJob))
+    unknown = sorted(set(values) - set(fields))
     if unknown:
-        raise CausewayError(f"simulated parallel job: unknown keys {unknown}; known are {', '.join(known)}")
+        raise CausewayError(f"simulated parallel job: unknown keys {unknown}; known are {', '.join(fields)}")
     job = ParallelJob(**values)
     if job.kind not in KINDS or job.ranks % 2 or job.ranks % job.stages:
         raise CausewayError(
@@ -133,7 +133,7 @@ def _stage(job: ParallelJob, rank: int, world: tuple[int, ...]) -> list[tuple]:
             done.append(("send", (rank, rank + width)))
         else:
             done += LOSS
-    members = tuple(stage * width + one for one in range(width))
+    members = tuple(stage * width + member for member in range(width))
     return [*done, ("allreduce", members), ("allreduce", world), *OPTIMIZER]
 
 
@@ -198,15 +198,15 @@ def _run(ranks: list[_Rank]) -> None:
                 starts[rank.number] = rank.launch()
         asked = {rank.number: rank.program[rank.at] for rank in waiting}
         for operation, members in sorted(set(asked.values())):
-            if all(asked.get(one) == (operation, members) for one in members):
+            if all(asked.get(member) == (operation, members) for member in members):
                 number = numbers[operation, members] = numbers.get((operation, members), -1) + 1
                 kernel, mean_us = COLLECTIVES[operation]
-                end = max(starts[one] for one in members) + 1000 * mean_us
+                end = max(starts[member] for member in members) + 1000 * mean_us
                 extra = {"Collective name": operation, "Group size": len(members), "dtype": "BFloat16", "Seq": number}
                 extra |= {"In msg nelems": ELEMENTS, "Out msg nelems": ELEMENTS}
                 extra |= {"Process Group Name": f"{operation}{members[0]}", "Process Group Ranks": str(list(members))}
-                for one in members:
-                    rank = ranks[one]
-                    rank.kernels.append((kernel, starts.pop(one), end, extra))
+                for member in members:
+                    rank = ranks[member]
+                    rank.kernels.append((kernel, starts.pop(member), end, extra))
                     rank.device = end
                     rank.at += 1

@@ -82,16 +82,16 @@ class SiteTelemetry:
 
     def take(self, batches: list[RankBatch]) -> None:
         """Take a batch of all ranks."""
-        last = max(int(one.kernels["end"].max()) for one in batches)
+        last = max(int(batch.kernels["end"].max()) for batch in batches)
         low = int(batches[0].ranges["start"][0]) // self.part_ns
         high = last // self.part_ns + 1
         edges = np.arange(low, high + 1, dtype=np.int64) * self.part_ns
-        for one in batches:
-            held = self.busy[one.rank]
+        for batch in batches:
+            held = self.busy[batch.rank]
             wide = np.zeros(max(high, held.size), np.int64)
             wide[: held.size] = held
-            wide[low:high] += np.diff(busy_before(one.kernels["start"], one.kernels["end"], edges))
-            self.busy[one.rank] = wide
+            wide[low:high] += np.diff(busy_before(batch.kernels["start"], batch.kernels["end"], edges))
+            self.busy[batch.rank] = wide
         count = len(batches[0].ranges["start"])
         self.begins.append(batches[0].ranges["start"])
         self.clocks.append(relative_clock(self.scenario, self.done, count))
@@ -115,9 +115,9 @@ class SiteTelemetry:
                 writer = csv.writer(file, lineterminator="\n", delimiter=",")
                 writer.writerow([HEADER[0], *(f" {name}" for name in HEADER[1:])])
                 columns = [self._columns(rank, times, begins, clocks[rank], random) for rank in ranks]
-                for at, time in enumerate(times.tolist()):
+                for row, time in enumerate(times.tolist()):
                     for index, column in enumerate(columns):
-                        writer.writerow([self._stamp(time), f" {index}", *(f" {one[at]}" for one in column)])
+                        writer.writerow([self._stamp(time), f" {index}", *(f" {values[row]}" for values in column)])
 
     def _stamp(self, time_ns: int) -> str:
         """Return the site's clock as nvidia-smi writes it, to the millisecond."""
@@ -141,9 +141,9 @@ class SiteTelemetry:
         heat = 35 + 30 * share + random.normal(0, 1, times.size)
         reasons = np.where(share == 0, IDLE_REASON, np.where(relative < 1, POWER_CAP, 0))
         return [
-            [f"{one:.2f} W" for one in power],
-            [f"{int(CLOCK_STEP_MHZ * one)} MHz" for one in steps],
-            [f"{round(one)}" for one in heat],
-            [f"{round(100 * one)} %" for one in share],
-            [f"0x{one:016x}" for one in reasons.tolist()],
+            [f"{watts:.2f} W" for watts in power],
+            [f"{int(CLOCK_STEP_MHZ * number)} MHz" for number in steps],
+            [f"{round(degrees)}" for degrees in heat],
+            [f"{round(100 * busy)} %" for busy in share],
+            [f"0x{bits:016x}" for bits in reasons.tolist()],
         ]

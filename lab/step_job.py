@@ -70,10 +70,10 @@ def step_job(values: Mapping[str, Any]) -> StepJob:
     CausewayError
         For an unknown key, or a value out of its range.
     """
-    known = {part.name for part in dataclasses.fields(StepJob)}
-    unknown = sorted(set(values) - known)
+    fields = {part.name for part in dataclasses.fields(StepJob)}
+    unknown = sorted(set(values) - fields)
     if unknown:
-        raise CausewayError(f"simulated steps: unknown keys {unknown}; known are {', '.join(sorted(known))}")
+        raise CausewayError(f"simulated steps: unknown keys {unknown}; known are {', '.join(sorted(fields))}")
     job = StepJob(**values)
     if job.plant not in PLANTS:
         raise CausewayError(f"simulated steps: unknown plant {job.plant!r}; known are {', '.join(PLANTS)}")
@@ -184,7 +184,7 @@ class _Rank:
         """Return the sampled clock as lines."""
         times = np.arange(0, self.host, SAMPLE_NS)
         step = np.searchsorted(self.begin, times, "right") - 1
-        capped = [self._planted(int(one), "clock") for one in step]
+        capped = [self._planted(int(index), "clock") for index in step]
         values = CLOCK_HZ * np.where(capped, CLOCK_CAP, 1.0) * (1 + 0.002 * self.random.standard_normal(times.size))
         return [
             f"{BASE_NS + int(time)},{self.number},{self.number},sm_clock_hz,{value:.0f}"
@@ -194,8 +194,8 @@ class _Rank:
     def write(self, path: Path) -> None:
         """Write the trace."""
         events = [
-            trace_event("user_annotation", f"ProfilerStep#{at}", (100, 100), (begin, end), {})
-            for at, (begin, end) in enumerate(zip(self.begin, [*self.begin[1:], self.host], strict=True))
+            trace_event("user_annotation", f"ProfilerStep#{index}", (100, 100), (begin, end), {})
+            for index, (begin, end) in enumerate(zip(self.begin, [*self.begin[1:], self.host], strict=True))
             if self.job.annotated
         ]
         events += [

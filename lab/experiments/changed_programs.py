@@ -189,7 +189,7 @@ def traced(step: Step, steps: int, path: Path) -> None:
     plan = schedule(wait=0, warmup=3, active=steps, repeat=1)
     both = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
     with profile(
-        activities=both, schedule=plan, on_trace_ready=lambda one: one.export_chrome_trace(str(plain))
+        activities=both, schedule=plan, on_trace_ready=lambda recording: recording.export_chrome_trace(str(plain))
     ) as profiler:
         for number in range(3 + steps):
             if number == 3:
@@ -206,8 +206,8 @@ def traced_seconds(path: Path, steps: int) -> float:
     """Return seconds of a step of a trace: from its first call or work to the end of its last."""
     with gzip.open(path, "rt") as file:
         events = json.load(file)["traceEvents"]
-    mine = [one for one in events if one.get("cat") in CALLS_AND_WORK]
-    return (max(one["ts"] + one["dur"] for one in mine) - min(one["ts"] for one in mine)) / 1e6 / steps
+    timed = [event for event in events if event.get("cat") in CALLS_AND_WORK]
+    return (max(event["ts"] + event["dur"] for event in timed) - min(event["ts"] for event in timed)) / 1e6 / steps
 
 
 def record(folder: Path, name: str, pair: Pair) -> None:
@@ -221,7 +221,7 @@ def record(folder: Path, name: str, pair: Pair) -> None:
             times[word].append(seconds_per_step(step, 2 * pair.steps))
     for word, step in both.items():
         traced(step, pair.steps, folder / f"{name}.{word}.json.gz")
-    said = {word: statistics.median(found) for word, found in times.items()}
+    said = {word: statistics.median(seconds) for word, seconds in times.items()}
     traces = {f"traced_{word}": traced_seconds(folder / f"{name}.{word}.json.gz", pair.steps) for word in both}
     facts = {"changes": pair.changes, "steps": pair.steps}
     (folder / f"{name}.times.json").write_text(json.dumps(facts | said | traces))

@@ -226,7 +226,7 @@ def two_inputs(kernels: Kernels, draw: np.random.Generator) -> Arms:
         return kernels.sums.clone()
 
     for _ in range(LAUNCHES):
-        first, second = (int(one) for one in draw.integers(1 << 20, 8 << 20, size=2))
+        first, second = (int(size) for size in draw.integers(1 << 20, 8 << 20, size=2))
         look_up_both(table, indices[0, :first], indices[1, :second])
         yield {"first": first, "second": second}
 

@@ -65,14 +65,14 @@ def recompiled(draw: np.random.Generator) -> Steps:
     """
     torch._dynamo.reset()
     model = torch.compile(nn.Sequential(nn.Linear(1024, 1024), nn.GELU()).cuda(), dynamic=False)
-    known = torch.rand(4096, 1024, device="cuda")
-    model(known)
+    batch = torch.rand(4096, 1024, device="cuda")
+    model(batch)
     new = iter((3072, 2048, 1536, 1024, 512))
-    steps = {int(one) for one in draw.choice(np.arange(20, 100), 5, replace=False)}
+    steps = {int(index) for index in draw.choice(np.arange(20, 100), 5, replace=False)}
     for step in range(110):
         rows = next(new) if step in steps else 4096
         with torch.no_grad():
-            model(known[:rows]).sum().item()
+            model(batch[:rows]).sum().item()
         yield {"slow": step in steps}
 
 

@@ -32,7 +32,7 @@ def graph_network(draw: np.random.Generator) -> Steps:
 
     layers = [GCNConv(64, 64).cuda(), GCNConv(64, 64).cuda()]
     features = torch.rand(20_000, 64, device="cuda")
-    optimiser = torch.optim.SGD([one for layer in layers for one in layer.parameters()], lr=1e-3)
+    optimiser = torch.optim.SGD([parameter for layer in layers for parameter in layer.parameters()], lr=1e-3)
     for _ in range(STEPS):
         edges = int(draw.integers(100_000, 400_000))
         index = torch.randint(0, 20_000, (2, edges), device="cuda")
@@ -108,7 +108,7 @@ def experts(draw: np.random.Generator) -> Steps:
         for expert, count in enumerate(counts):
             torch.nn.functional.gelu(tokens[first : first + count] @ weights[expert])
             first += int(count)
-        yield {"tokens": [int(one) for one in counts]}
+        yield {"tokens": [int(rows) for rows in counts]}
 
 
 def text(draw: np.random.Generator) -> Steps:
@@ -167,7 +167,7 @@ def saved(draw: np.random.Generator) -> Steps:
         save = bool(draw.random() < 0.05)
         training.train(batch)
         if save:
-            [one.detach().cpu() for one in training.model.parameters()]
+            [parameter.detach().cpu() for parameter in training.model.parameters()]
         yield {"slow": save}
 
 
@@ -211,7 +211,7 @@ def collected(draw: np.random.Generator) -> Steps:
     """Collect garbage in one step of 15: these steps should be slow for a host that launches nothing."""
     training = Perceptron()
     batch = torch.rand(256, 2048, device="cuda")
-    kept = [[one] for one in range(1_500_000)]
+    kept = [[number] for number in range(1_500_000)]
     gc.disable()
     for _ in range(120):
         collect = bool(draw.random() < 1 / 15)
@@ -278,8 +278,8 @@ def record(name: str, program: Program, folder: Path) -> None:
     every_step = schedule(wait=0, warmup=0, active=10**6)
     kinds = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
     with profile(activities=kinds, record_shapes=True, schedule=every_step) as profiler:
-        for one in program(np.random.default_rng(np.frombuffer(name.encode(), np.uint8))):
-            drawn.append(one)
+        for step in program(np.random.default_rng(np.frombuffer(name.encode(), np.uint8))):
+            drawn.append(step)
             profiler.step()
         torch.cuda.synchronize()
     profiler.export_chrome_trace(str(folder / f"{name}.json.gz"))

@@ -36,7 +36,7 @@ def main() -> None:
     both = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
     plan = schedule(wait=0, warmup=3, active=STEPS, repeat=1)
     with profile(
-        activities=both, schedule=plan, on_trace_ready=lambda one: one.export_chrome_trace(str(plain))
+        activities=both, schedule=plan, on_trace_ready=lambda recording: recording.export_chrome_trace(str(plain))
     ) as profiler:
         for _ in range(3 + STEPS):
             step()

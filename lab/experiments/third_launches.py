@@ -76,9 +76,9 @@ def number_beside(kernels: Kernels, draw: np.random.Generator) -> Arms:
     sums = torch.zeros(3, kernels.sums.numel(), device="cuda")
     for _ in range(LAUNCHES):
         number = int(draw.integers(4))
-        for one in range(number):
-            with torch.cuda.stream(streams[one]):
-                kernels.launch("neighbour", sums[one], 120_000, blocks=132)
+        for stream in range(number):
+            with torch.cuda.stream(streams[stream]):
+                kernels.launch("neighbour", sums[stream], 120_000, blocks=132)
         spin(60)
         kernels.launch("multiply_add", kernels.sums, 6000)
         torch.cuda.synchronize()
@@ -160,8 +160,8 @@ def phases(kernels: Kernels, draw: np.random.Generator) -> Arms:
     distinct = 1024
     before = "multiply_add"
     for _ in range(LAUNCHES):
-        for one in left:
-            left[one] -= 1
+        for phase in left:
+            left[phase] -= 1
         if left["distinct"] < 0:
             distinct = int(draw.choice([1024, 16384]))
             left["distinct"] = int(draw.integers(30, 90))

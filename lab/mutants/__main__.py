@@ -22,10 +22,10 @@ from lab.mutants.sample import Place, drawn
 
 def named(words: str, jobs: int) -> int:
     """Try the named mutants; return how many were not caught."""
-    chosen = {name: one for name, one in MUTANTS.items() if words in name}
+    chosen = {name: mutant for name, mutant in MUTANTS.items() if words in name}
     _stop_if_failing(chosen.values())
     survivors = 0
-    for name, (caught, said) in _in_copies(chosen, lambda tree, one: mutated(tree, one), jobs):
+    for name, (caught, said) in _in_copies(chosen, lambda tree, mutant: mutated(tree, mutant), jobs):
         survivors += not caught
         print(f"{'caught' if caught else 'NOT CAUGHT'}: {name}", flush=True)
         if not caught:
@@ -36,16 +36,16 @@ def named(words: str, jobs: int) -> int:
 
 def sample(each: int, seed: int, only: str, share: float, jobs: int) -> int:
     """Try drawn mutants; return 1 if too few of those that a test can see were caught."""
-    trials = {f"{one.file}:{one.change.line} {one.change.what}": one for one in drawn(each, seed, only)}
-    _stop_if_failing(Mutant(one.file, "", "", one.tests + one.beside) for one in trials.values())
+    trials = {f"{place.file}:{place.change.line} {place.change.what}": place for place in drawn(each, seed, only)}
+    _stop_if_failing(Mutant(place.file, "", "", place.tests + place.beside) for place in trials.values())
     rooms = Counter()
     caught_in = Counter()
     for name, caught in _in_copies(trials, _tried, jobs):
         room = trials[name].room
-        known = not caught and trials[name].listed
-        rooms[room] += not known
+        is_listed = not caught and trials[name].listed
+        rooms[room] += not is_listed
         caught_in[room] += caught
-        print(f"{'caught' if caught else 'listed' if known else 'NOT CAUGHT'}: {name}", flush=True)
+        print(f"{'caught' if caught else 'listed' if is_listed else 'NOT CAUGHT'}: {name}", flush=True)
     for room, count in sorted(rooms.items()):
         print(f"{room}: {caught_in[room]} of {count} caught")
     total = sum(caught_in.values()) / max(sum(rooms.values()), 1)
@@ -56,10 +56,10 @@ def sample(each: int, seed: int, only: str, share: float, jobs: int) -> int:
     return int(total < share)
 
 
-def _tried(tree: Path, one: Place) -> bool:
+def _tried(tree: Path, place: Place) -> bool:
     """Return whether the tests of a module notice a change of it, or else those of its users."""
-    parts = [tests for tests in (one.tests, one.beside) if tests]
-    return any(with_text(tree, one.file, one.change.text, tests)[0] for tests in parts)
+    parts = [tests for tests in (place.tests, place.beside) if tests]
+    return any(with_text(tree, place.file, place.change.text, tests)[0] for tests in parts)
 
 
 def _stop_if_failing(mutants):
@@ -99,8 +99,8 @@ def main() -> None:
     of_places.add_argument("--seed", type=int, default=0)
     of_places.add_argument("--only", default="", help="rooms whose name holds this text")
     of_places.add_argument("--share", type=float, default=0.85, help="share that must be caught")
-    for one in (of_names, of_places):
-        one.add_argument("--jobs", type=int, default=2)
+    for subparser in (of_names, of_places):
+        subparser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
     if given.command == "named":
         sys.exit(min(named(given.words, given.jobs), 1))

@@ -70,8 +70,8 @@ def failing_unchanged(tree: Path, mutants: Iterable[Mutant]) -> str:
     A test that fails in the copy for another reason would catch whatever is tried.
     """
     mutants = list(mutants)
-    whole = sorted({one for mutant in mutants if not mutant.chosen for one in mutant.tests})
-    parts = sorted({one for mutant in mutants if mutant.chosen for one in mutant.tests})
+    whole = sorted({test for mutant in mutants if not mutant.chosen for test in mutant.tests})
+    parts = sorted({test for mutant in mutants if mutant.chosen for test in mutant.tests})
     chosen = " or ".join(sorted({mutant.chosen for mutant in mutants if mutant.chosen}))
     for tests, expression in ((whole, ""), (parts, chosen)):
         if tests:
@@ -96,10 +96,10 @@ def mutated(tree: Path, mutant: Mutant, failed: set[str] | None = None) -> tuple
     text = file.read_text(encoding="utf-8")
     if text.count(mutant.old) != 1:
         raise ValueError(f"{mutant.file} holds {text.count(mutant.old)} times, not once: {mutant.old!r}")
-    found = set()
-    result = _tried(tree, file, text, text.replace(mutant.old, mutant.new), mutant.tests, mutant.chosen, found)
+    failing = set()
+    result = _tried(tree, file, text, text.replace(mutant.old, mutant.new), mutant.tests, mutant.chosen, failing)
     if failed is not None:
-        failed.update(found or {f"tests/unit/{one}" for one in mutant.tests})
+        failed.update(failing or {f"tests/unit/{test}" for test in mutant.tests})
     return result
 
 
@@ -129,7 +129,7 @@ def _tried(
 
 
 def _caught(tree: Path, tests: Sequence[str], chosen: str, failed: set[str] | None = None) -> tuple[bool, str]:
-    status, said = _run(tree, [f"tests/unit/{one}" for one in tests], chosen, set() if failed is None else failed)
+    status, said = _run(tree, [f"tests/unit/{test}" for test in tests], chosen, set() if failed is None else failed)
     return status is None or status in FAILED or status < 0, said
 
 

@@ -131,7 +131,7 @@ class Place:
 
 def drawn(each: int, seed: int, only: str = "") -> Iterator[Place]:
     """Give so many changes of each room whose name holds a text, the same for the same seed."""
-    unseen = {(one.file, one.line, one.what) for one in listed()}
+    unseen = {(place.file, place.line, place.what) for place in listed()}
     for room, modules in ROOMS.items():
         if only not in room:
             continue
@@ -140,7 +140,7 @@ def drawn(each: int, seed: int, only: str = "") -> Iterator[Place]:
             source = (ROOT / CAUSEWAY / module).read_text(encoding="utf-8")
             lines = source.splitlines()
             for change in changes(source):
-                known = (module, lines[change.line - 1].strip(), change.what) in unseen
-                places.append(Place(room, CAUSEWAY + module, change, tests, BESIDE.get(module, ()), known))
+                is_unseen = (module, lines[change.line - 1].strip(), change.what) in unseen
+                places.append(Place(room, CAUSEWAY + module, change, tests, BESIDE.get(module, ()), is_unseen))
         # the same draw wherever and whenever it is made: no choice of a secret hangs on it
         yield from random.Random(f"{seed}/{room}").sample(places, min(each, len(places)))

@@ -128,13 +128,14 @@ def projected(runs: Runs, terms: Sequence[str], wanted: Sequence[tuple[int, int]
     model = fit(runs, terms)
     inflation = math.sqrt(len(runs) / max(1, len(runs) - len(terms)))
     residuals = [
-        inflation * (median(run["wall_s"] for run in found) / seconds(model, *key) - 1) for key, found in runs.items()
+        inflation * (median(run["wall_s"] for run in measured) / seconds(model, *key) - 1)
+        for key, measured in runs.items()
     ]
 
     def resampled() -> dict[tuple[int, int], list[dict]]:
         return {
-            key: _stretched(chance.choices(found, k=len(found)), 1 + chance.choice(residuals))
-            for key, found in runs.items()
+            key: _stretched(chance.choices(measured, k=len(measured)), 1 + chance.choice(residuals))
+            for key, measured in runs.items()
         }
 
     models = [fit(resampled(), terms) for _ in range(RESAMPLES)]

@@ -70,7 +70,7 @@ def study(
     for run in runs:
         by_key.setdefault((run["launches"], run["ranks"]), []).append(run)
     basis = WALL if cores is None else WORK
-    fitted = by_key if cores is None else {key: [_of_work(run) for run in found] for key, found in by_key.items()}
+    fitted = by_key if cores is None else {key: [_of_work(run) for run in of_key] for key, of_key in by_key.items()}
     model = _model(fitted)
     document = {
         "schema_version": "1",
@@ -144,22 +144,22 @@ def _points(runs: dict[tuple[int, int], list[dict]], size: dict[int, int], kind:
     work_gains = scaled(work, kind)
     points = []
     for ranks, launches in size.items():
-        found = runs[launches, ranks]
-        phases = dict.fromkeys(name for run in found for name in run["phases"])
+        of_point = runs[launches, ranks]
+        phases = dict.fromkeys(name for run in of_point for name in run["phases"])
         points.append(
             {
                 "ranks": ranks,
                 "launches": launches,
                 "wall_s": times[ranks],
-                "wall_low_s": min(run["wall_s"] for run in found),
-                "wall_high_s": max(run["wall_s"] for run in found),
+                "wall_low_s": min(run["wall_s"] for run in of_point),
+                "wall_high_s": max(run["wall_s"] for run in of_point),
                 "work_s": work[ranks],
                 "work_efficiency": work_gains[ranks]["efficiency"],
-                "cpu_s": _median_known(run["cpu_s"] for run in found),
-                "peak_rss_mb": _median_known(run["peak_rss_mb"] for run in found),
+                "cpu_s": _median_known(run["cpu_s"] for run in of_point),
+                "peak_rss_mb": _median_known(run["peak_rss_mb"] for run in of_point),
                 "launches_per_s": launches / times[ranks],
                 **gains[ranks],
-                "phases": {name: median(run["phases"].get(name, 0.0) for run in found) for name in phases},
+                "phases": {name: median(run["phases"].get(name, 0.0) for run in of_point) for name in phases},
                 "shares_cores": cores is not None and ranks > cores,
             }
         )
@@ -167,8 +167,8 @@ def _points(runs: dict[tuple[int, int], list[dict]], size: dict[int, int], kind:
 
 
 def _median_known(values) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
+    measured = [value for value in values if value is not None]
+    return median(measured) if measured else None
 
 
 def _model(runs: dict[tuple[int, int], list[dict]]) -> dict | None:
@@ -176,7 +176,7 @@ def _model(runs: dict[tuple[int, int], list[dict]]) -> dict | None:
     if terms is None:
         return None
     phases = fit(runs, terms)
-    errors = [abs(seconds(phases, *key) / median(run["wall_s"] for run in found) - 1) for key, found in runs.items()]
+    errors = [abs(seconds(phases, *key) / median(run["wall_s"] for run in of_key) - 1) for key, of_key in runs.items()]
     return {
         "parts": [term for term in TERMS if term in terms],
         "phases": phases,

@@ -99,7 +99,7 @@ class Program:
             )
         text = log.read_text(encoding="utf-8")
         memory = PEAK.search(text)
-        found = {
+        measured = {
             "launches": launches,
             "ranks": ranks,
             "wall_s": round(wall, 4),
@@ -110,7 +110,7 @@ class Program:
         }
         digest = _digest(self.work / "out")
         shutil.rmtree(self.work)
-        return found, digest
+        return measured, digest
 
 
 def phases(log: str, wall_s: float) -> dict[str, float]:
@@ -123,10 +123,10 @@ def phases(log: str, wall_s: float) -> dict[str, float]:
     wall_s : float
         Duration of the whole run, seconds.
     """
-    found: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     for match in PASS.finditer(log):
-        found[match["name"]] = found.get(match["name"], 0.0) + float(match["seconds"])
-    return found | {REST: max(0.0, round(wall_s - math.fsum(found.values()), 4))}
+        seconds[match["name"]] = seconds.get(match["name"], 0.0) + float(match["seconds"])
+    return seconds | {REST: max(0.0, round(wall_s - math.fsum(seconds.values()), 4))}
 
 
 def work(log: str) -> dict[str, float]:
@@ -140,13 +140,13 @@ def work(log: str) -> dict[str, float]:
     log : str
         Of the program.
     """
-    found: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     own = 0.0
     for match in PASS.finditer(log):
-        found[match["name"]] = found.get(match["name"], 0.0) + float(match["busiest"])
+        seconds[match["name"]] = seconds.get(match["name"], 0.0) + float(match["busiest"])
         own += float(match["own"])
     whole = PEAK.search(log)
-    return found | {REST: max(0.0, round(float(whole["whole"]) - own, 4)) if whole else 0.0}
+    return seconds | {REST: max(0.0, round(float(whole["whole"]) - own, 4)) if whole else 0.0}
 
 
 def runs_here(launcher: Sequence[str]) -> bool:
@@ -169,7 +169,7 @@ def measure(program: Program, datasets: dict[int, Path], plan: list[tuple[int, i
     """
     smallest = min(plan)
     program.run(datasets[smallest[0]], *smallest)
-    found = []
+    measured = []
     digests = {}
     for repetition in range(repetitions):
         for launches, ranks in plan:
@@ -179,8 +179,8 @@ def measure(program: Program, datasets: dict[int, Path], plan: list[tuple[int, i
                     f"{launches} launches on {ranks} ranks give other results than before; please report it"
                 )
             LOG.info("%d launches, %d ranks, round %d: %.2f s", launches, ranks, repetition + 1, run["wall_s"])
-            found.append({**run, "repetition": repetition})
-    return found
+            measured.append({**run, "repetition": repetition})
+    return measured
 
 
 def _cpu_seconds() -> float:

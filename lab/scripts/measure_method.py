@@ -41,12 +41,12 @@ class Analysis:
 
 def claims_of(outcome: Outcome) -> list[Claim]:
     """Return what an analysis claims; of a cause that acts through mediators no share is stated."""
-    found = []
+    claims = []
     for arrow in outcome.arrows:
         shares = None if arrow.through else _shares(arrow.contribution, arrow.variance)
         facts = (arrow.sign, arrow.contribution.value, arrow.robustness, arrow.sign_of, shares)
-        found.append(Claim(arrow.name, arrow.node.members, *facts))
-    return found
+        claims.append(Claim(arrow.name, arrow.node.members, *facts))
+    return claims
 
 
 def _shares(contribution: Estimate, variance: Estimate) -> tuple[Interval, Interval]:
@@ -68,8 +68,8 @@ def analysed(table: KnownTable, case: Case, seed: int, inclusion: np.ndarray | N
 def totals_of_table(table: KnownTable) -> Totals:
     """Return what the rows of a table stand for: each for itself, however the kernels are weighted in the search."""
     kernels = np.unique(table.kernel)
-    time_by_kernel = {f"kernel-{one:02d}": float(table.y[table.kernel == one].sum()) for one in kernels}
-    launches = {f"kernel-{one:02d}": int((table.kernel == one).sum()) for one in kernels}
+    time_by_kernel = {f"kernel-{number:02d}": float(table.y[table.kernel == number].sum()) for number in kernels}
+    launches = {f"kernel-{number:02d}": int((table.kernel == number).sum()) for number in kernels}
     return Totals(time=time_by_kernel, launches=launches)
 
 
@@ -83,16 +83,16 @@ def measured(case: Case, seed: int) -> dict[str, dict]:
     outcome = analysis.outcome
     unexplained = outcome.unexplained.value if outcome.unexplained else None
     claims = claims_of(outcome)
-    found = {"ours": score_claims(claims, unexplained, table) | {"cpu_s": spent}}
+    scores = {"ours": score_claims(claims, unexplained, table) | {"cpu_s": spent}}
     if outcome.unexplained is not None and not table.definition:
-        found["ours"] |= share_scores(claims, _shares(outcome.unexplained, outcome.unexplained_variance), table)
+        scores["ours"] |= share_scores(claims, _shares(outcome.unexplained, outcome.unexplained_variance), table)
     if case.selected:
-        found["ours"] |= selection_scores(table, inclusion)
+        scores["ours"] |= selection_scores(table, inclusion)
     else:
-        found["ours"] |= scores_in_time(analysis, table)
+        scores["ours"] |= scores_in_time(analysis, table)
     if case.baselines:
-        found |= _baseline_scores(table, seed)
-    return found
+        scores |= _baseline_scores(table, seed)
+    return scores
 
 
 def scores_in_time(analysis: Analysis, table: KnownTable) -> dict[str, float]:
@@ -100,13 +100,13 @@ def scores_in_time(analysis: Analysis, table: KnownTable) -> dict[str, float]:
     claims = [claim for arrow in analysis.outcome.arrows if (claim := time_claim(arrow, table)) is not None]
     settings = [
         WhatIfClaim(
-            cause=one.features[0],
-            words=one.after[0],
-            mean=interval_of(one.mean_change),
-            p99=interval_of(one.p99_change),
+            cause=what_if.features[0],
+            words=what_if.after[0],
+            mean=interval_of(what_if.mean_change),
+            p99=interval_of(what_if.p99_change),
         )
-        for one in analysis.what_ifs
-        if len(one.features) == 1 and one.features[0] in table.causes
+        for what_if in analysis.what_ifs
+        if len(what_if.features) == 1 and what_if.features[0] in table.causes
     ]
     return time_scores(claims, table) | what_if_scores(settings, table)
 
@@ -115,25 +115,27 @@ def _baseline_scores(table: KnownTable, seed: int) -> dict[str, dict]:
     """Return the scores of the baselines, which are given the number of causes and are spared the leaked columns."""
     names, columns, target = plain_columns(table)
     n_causes = len(table.causes) or CLAIMS_WITHOUT_CAUSES
-    found = baseline_claims(names, columns, target, n_causes, seed)
-    return {name: score_claims(claims, rest, table) for name, (claims, rest) in found.items()}
+    by_method = baseline_claims(names, columns, target, n_causes, seed)
+    return {name: score_claims(claims, rest, table) for name, (claims, rest) in by_method.items()}
 
 
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         case = CASES[job.wildcards.case]
         seeds = [job.params.first_seed + number for number in range(getattr(case, job.params.study))]
-        found = []
+        tables = []
         for seed in seeds:
-            found.append({"seed": seed, "methods": measured(case, seed)})
+            tables.append({"seed": seed, "methods": measured(case, seed)})
             LOG.info(
                 "%s, seed %d: %s",
                 case.name,
                 seed,
-                {name: round(float(value), 3) for name, value in found[-1]["methods"]["ours"].items()},
+                {name: round(float(value), 3) for name, value in tables[-1]["methods"]["ours"].items()},
             )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        write_json({"case": case.name, "title": case.title, "tables": found, "peak_mib": peak}, Path(job.output.scores))
+        write_json(
+            {"case": case.name, "title": case.title, "tables": tables, "peak_mib": peak}, Path(job.output.scores)
+        )
 
 
 if "snakemake" in globals():

@@ -28,10 +28,10 @@ def main(job) -> None:
         )
         folders = dict(zip(datasets(settings), map(Path, job.input.datasets), strict=True))
         load = os.getloadavg()[0]
-        found = measure(program, folders, runs(settings), settings["repetitions"])
+        measured = measure(program, folders, runs(settings), settings["repetitions"])
         cores = cores_here() if runs_here(launcher) else None
         name = Path(launcher[0]).name
-        document = study(settings, job.params.seed, found, launcher=name, cores=cores, load=load)
+        document = study(settings, job.params.seed, measured, launcher=name, cores=cores, load=load)
         write_study(document, job.output.study)
 
 

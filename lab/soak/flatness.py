@@ -48,12 +48,12 @@ def growing(samples: Sequence[Sample]) -> list[str]:
     quarter = len(samples) // 4
     early = samples[quarter : 2 * quarter]
     late = samples[-quarter:]
-    found = []
-    before, after = (statistics.median(one.memory_mb for one in part) for part in (early, late))
+    findings = []
+    before, after = (statistics.median(sample.memory_mb for sample in part) for part in (early, late))
     if after > before * (1 + GROWTH):
-        found.append(f"memory grew from {before:.0f} to {after:.0f} MB")
+        findings.append(f"memory grew from {before:.0f} to {after:.0f} MB")
     for name, words in (("files", "open files"), ("threads", "threads")):
-        before, after = (min(getattr(one, name) for one in part) for part in (early, late))
+        before, after = (min(getattr(sample, name) for sample in part) for part in (early, late))
         if after > before:
-            found.append(f"{words} grew from {before} to {after}")
-    return found
+            findings.append(f"{words} grew from {before} to {after}")
+    return findings

@@ -19,11 +19,11 @@ def autoregressive(rng: np.random.Generator, rows: int, autocorrelation: np.ndar
     """
     from scipy.signal import lfilter
 
-    found = np.empty((rows, autocorrelation.size))
+    series = np.empty((rows, autocorrelation.size))
     for j, rho in enumerate(autocorrelation):
         steps = rng.standard_t(5, rows + 300) * np.sqrt(3 / 5)
-        found[:, j] = lfilter([np.sqrt(1 - rho**2)], [1.0, -rho], steps)[300:]
-    return found
+        series[:, j] = lfilter([np.sqrt(1 - rho**2)], [1.0, -rho], steps)[300:]
+    return series
 
 
 def phases(rng: np.random.Generator, rows: int, autocorrelation: float, count: int = 4) -> np.ndarray:

@@ -53,7 +53,7 @@ def add_distractors(
     gaps : bool
         Some cells are missing.
     """
-    found = Distractors(dict(drivers))
+    distractors = Distractors(dict(drivers))
     numbers = [name for name, values in drivers.items() if values.dtype != object]
     free = iter(names)
     leaked = [y / 1e3, np.log(y), np.floor(y * 1.41 / 32), np.round(1e9 / y, 3)]
@@ -61,23 +61,23 @@ def add_distractors(
         leaked.append(drivers[numbers[-1]] / y)
     for values in leaked[: max(1, len(names) // 8)]:
         name = next(free)
-        found.columns[name] = values
-        found.leaked.add(name)
+        distractors.columns[name] = values
+        distractors.leaked.add(name)
     fixed = [np.full(y.size, 7.0), np.full(y.size, np.nan), np.asarray([f"id{k}" for k in range(y.size)], dtype=object)]
     for values in fixed[: len(names) // 10]:
-        found.columns[next(free)] = values
+        distractors.columns[next(free)] = values
     for count, name in enumerate(free):
-        if len(found.columns) >= len(drivers) + len(names) - 8:
+        if len(distractors.columns) >= len(drivers) + len(names) - 8:
             break
-        found.columns[name] = _distractor(rng, count, drivers, numbers, y.size)
-    note_copies(found, drivers, causes, kernel)
+        distractors.columns[name] = _distractor(rng, count, drivers, numbers, y.size)
+    note_copies(distractors, drivers, causes, kernel)
     if gaps:
         for name in numbers:
             if rng.random() < 0.1:
-                values = found.columns[name].copy()
+                values = distractors.columns[name].copy()
                 values[rng.random(y.size) < 0.02] = np.nan
-                found.columns[name] = values
-    return found
+                distractors.columns[name] = values
+    return distractors
 
 
 SAME_CORRELATION = 0.95
@@ -86,13 +86,15 @@ means the cluster.
 """
 
 
-def note_copies(found: Distractors, drivers: dict[str, np.ndarray], causes: list[str], kernel: np.ndarray) -> None:
-    """Note in `found` which distractors cannot be distinguished from a cause; drivers, leaked features and text stand
+def note_copies(
+    distractors: Distractors, drivers: dict[str, np.ndarray], causes: list[str], kernel: np.ndarray
+) -> None:
+    """Note in `distractors` which distractors cannot be distinguished from a cause; drivers, leaked features and text stand
     for themselves.
 
     Parameters
     ----------
-    found : Distractors
+    distractors : Distractors
         Changed in place.
     drivers : dict of str to ndarray, shape (n_rows,)
         Floats, or objects (text).
@@ -108,14 +110,14 @@ def note_copies(found: Distractors, drivers: dict[str, np.ndarray], causes: list
         return pair / np.maximum(np.sqrt((pair**2).sum(axis=0)), 1e-300)
 
     own = {name: within(drivers[name]) for name in causes if drivers[name].dtype != object}
-    for name, values in found.columns.items():
-        if name in drivers or name in found.leaked or values.dtype == object or not np.all(np.isfinite(values)):
+    for name, values in distractors.columns.items():
+        if name in drivers or name in distractors.leaked or values.dtype == object or not np.all(np.isfinite(values)):
             continue
         pair = within(values)
         alike = {cause: float(np.abs((pair * other).sum(axis=0)).max()) for cause, other in own.items()}
         best = max(alike, key=alike.get, default=None)
         if best is not None and alike[best] > SAME_CORRELATION:
-            found.stands_for[name] = best
+            distractors.stands_for[name] = best
 
 
 def _distractor(
@@ -126,18 +128,18 @@ def _distractor(
     """
     kind = count % 10
     if kind < 5 and numbers:
-        one, other = (numbers[k] for k in rng.integers(0, len(numbers), 2))
-        x = drivers[one]
+        first, other = (numbers[k] for k in rng.integers(0, len(numbers), 2))
+        x = drivers[first]
         z = drivers[other]
         if kind == 0:
             return x * 32.0 * (1.0 + 0.002 * rng.standard_normal(rows))
         if kind == 1:
             return x + 0.7 * x.std() * rng.standard_normal(rows)
-        if kind == 2 and one != other:
+        if kind == 2 and first != other:
             return x + z
-        if kind == 3 and one != other:
+        if kind == 3 and first != other:
             return x / (np.abs(z) + 1.0)
-        if kind == 4 and one != other and x.min() >= 0 and z.min() >= 0:
+        if kind == 4 and first != other and x.min() >= 0 and z.min() >= 0:
             return 100.0 * x / np.maximum(x + z, 1e-9)
     series = autoregressive(rng, rows, rng.uniform(0.0, 0.9, 1))[:, 0]
     return observe(rng, series, np.zeros(rows), False, True).values

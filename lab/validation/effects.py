@@ -65,8 +65,8 @@ def part_at(effect: Effect, observed: np.ndarray, values: np.ndarray) -> np.ndar
         Other values; beyond those observed the part stays that of the outermost.
     """
     if observed.dtype == object:
-        known = dict(zip(observed, effect.part, strict=True))
-        return np.asarray([known[value] for value in values])
+        part_of = dict(zip(observed, effect.part, strict=True))
+        return np.asarray([part_of[value] for value in values])
     points, first = np.unique(observed, return_index=True)
     return np.interp(values, points, effect.part[first])
 

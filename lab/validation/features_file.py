@@ -54,8 +54,8 @@ def features_table(table: KnownTable, inclusion: np.ndarray | None = None, rows_
         kind = pa.string() if column.dtype == object else pa.float64()
         arrays.append(pa.array(column, kind, from_pandas=kind == pa.float64()))
         fields.append(pa.field(name, kind, metadata=facts))
-    found = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
-    return found.filter(pa.array(inclusion > 0))
+    features = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    return features.filter(pa.array(inclusion > 0))
 
 
 def plain_columns(table: KnownTable) -> tuple[list[str], np.ndarray, np.ndarray]:
@@ -76,19 +76,19 @@ def plain_columns(table: KnownTable) -> tuple[list[str], np.ndarray, np.ndarray]
         return values - (np.bincount(table.kernel, values) / counts)[table.kernel]
 
     names = []
-    found = []
+    kept = []
     for name, column in table.columns.items():
         if column.dtype == object:
             levels, codes = np.unique(column.astype(str), return_inverse=True)
             values = codes.astype(float) if 1 < levels.size <= 50 else None
         else:
-            known = np.isfinite(column)
+            finite = np.isfinite(column)
             values = (
-                np.where(known, column, column[known].mean()) if known.any() and np.ptp(column[known]) > 0 else None
+                np.where(finite, column, column[finite].mean()) if finite.any() and np.ptp(column[finite]) > 0 else None
             )
         if name not in table.leaked and values is not None:
             names.append(name)
-            found.append(centred(values))
+            kept.append(centred(values))
     size = np.abs(centred(table.y))
     spread = np.sqrt(np.bincount(table.kernel, size**2) / counts)[table.kernel]
-    return names, np.column_stack(found) if found else np.zeros((table.y.size, 0)), size / spread
+    return names, np.column_stack(kept) if kept else np.zeros((table.y.size, 0)), size / spread

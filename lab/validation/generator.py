@@ -199,7 +199,8 @@ def draw(settings: GeneratorSettings, seed: int) -> KnownTable:
     )
     work = np.exp(SIZES * level[kernel]) if settings.sized else np.ones((1, len(seen)))
     columns = {
-        names[j]: one.values if one.values.dtype == object else one.values * work[:, j] for j, one in enumerate(seen)
+        names[j]: source.values if source.values.dtype == object else source.values * work[:, j]
+        for j, source in enumerate(seen)
     }
 
     def play(changed: dict[str, np.ndarray], noise_seed: int | None = None) -> np.ndarray:
@@ -212,18 +213,18 @@ def draw(settings: GeneratorSettings, seed: int) -> KnownTable:
         other = noise if noise_seed is None else _noise(np.random.default_rng(noise_seed), settings)
         return duration(now, other)
 
-    found = add_distractors(rng, columns, causes, names[len(seen) :], y, kernel, settings.gaps)
-    order = rng.permutation(list(found.columns))
+    distractors = add_distractors(rng, columns, causes, names[len(seen) :], y, kernel, settings.gaps)
+    order = rng.permutation(list(distractors.columns))
     slopes, moves = (
         {name: slope for name, slope in zip(causes, ours, strict=True) if slope is not None} for ours in directions
     )
     return KnownTable(
         y=y,
         kernel=kernel,
-        columns={str(name): found.columns[name] for name in order},
+        columns={str(name): distractors.columns[name] for name in order},
         causes=causes,
-        stands_for=found.stands_for,
-        leaked=found.leaked,
+        stands_for=distractors.stands_for,
+        leaked=distractors.leaked,
         proxies={names[j] for j in affected},
         shares=dict(zip([*causes, UNEXPLAINED], shares, strict=True)),
         value_shares=dict(zip([*causes, UNEXPLAINED], of_time, strict=True)),

@@ -62,12 +62,12 @@ class Observed:
 
 def names_for(rng: np.random.Generator, count: int) -> list[str]:
     """Return different names like those of counters, short and long ones, in random order."""
-    found: dict[str, None] = {}
-    while len(found) < count + 8:
+    drawn: dict[str, None] = {}
+    while len(drawn) < count + 8:
         words = [WORDS[k] for k in rng.integers(0, len(WORDS), rng.integers(0, 3))]
         name = "_".join([UNITS[rng.integers(len(UNITS))], "", NOUNS[rng.integers(len(NOUNS))], *words])
-        found[f"{name}_{rng.integers(1000)}"] = None
-    return list(found)
+        drawn[f"{name}_{rng.integers(1000)}"] = None
+    return list(drawn)
 
 
 def observe(rng: np.random.Generator, z: np.ndarray, level: np.ndarray, is_cause: bool, texts: bool) -> Observed:

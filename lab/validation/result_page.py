@@ -90,7 +90,7 @@ def _signs_in_time(scores: dict[str, float]) -> str:
 
 def lines(cases: list[dict]) -> list[Line]:
     """Return the table's lines from the cases' documents."""
-    found = []
+    rows = []
     for case in cases:
         tables = case["tables"]
         for method in [name for name in METHODS if name in tables[0]["methods"]]:
@@ -109,7 +109,7 @@ def lines(cases: list[dict]) -> list[Line]:
                 if ours
                 else "–"
             )
-            found.append(
+            rows.append(
                 Line(
                     (
                         case["title"] if ours else "",
@@ -135,7 +135,7 @@ def lines(cases: list[dict]) -> list[Line]:
                     ours,
                 )
             )
-    return found
+    return rows
 
 
 def as_markdown(cases: list[dict]) -> str:

@@ -58,28 +58,30 @@ def score_claims(claims: list[Claim], unexplained: float | None, table: KnownTab
         `signs_right` of these; `share_error`, the total variation of the shares with the unexplained rest, 0 to 1;
         `share_sum`; `proxies`, `proxies_fragile`, `causes_fragile`.
     """
-    found: dict[str, Claim] = {}
+    right_claims: dict[str, Claim] = {}
     false: list[Claim] = []
     for claim in claims:
         cause = cause_behind(claim, table)
         if cause is None and {claim.name, *claim.members} & table.definition:
             continue
-        if cause is None or cause in found:
+        if cause is None or cause in right_claims:
             false.append(claim)
         else:
-            found[cause] = claim
+            right_claims[cause] = claim
     named = [claim for claim in claims if cause_behind(claim, table) in table.determining]
     weighty = {name for name in table.causes if table.shares[name] >= MATTERS}
     asked = [
         name
-        for name, claim in found.items()
+        for name, claim in right_claims.items()
         if any(abs(slope) >= CLEAR_SLOPE for slope in _slopes(name, claim, table).values())
     ]
-    true_slope = {name: _slopes(name, found[name], table)[found[name].sign_of or "target"] for name in asked}
-    given = [name for name in asked if found[name].sign != "?" and abs(true_slope[name]) >= CLEAR_SLOPE]
-    right = [name for name in given if (found[name].sign == "+") == (true_slope[name] > 0)]
+    true_slope = {
+        name: _slopes(name, right_claims[name], table)[right_claims[name].sign_of or "target"] for name in asked
+    }
+    given = [name for name in asked if right_claims[name].sign != "?" and abs(true_slope[name]) >= CLEAR_SLOPE]
+    right = [name for name in given if (right_claims[name].sign == "+") == (true_slope[name] > 0)]
     distance = math.fsum(
-        abs(share - (found[name].percent if name in found else 0.0))
+        abs(share - (right_claims[name].percent if name in right_claims else 0.0))
         for name, share in table.shares.items()
         if name != UNEXPLAINED
     )
@@ -89,11 +91,11 @@ def score_claims(claims: list[Claim], unexplained: float | None, table: KnownTab
     fragile = [claim for claim in claims if claim.robustness is not None and claim.robustness < FRAGILE_BELOW]
     proxies = [claim for claim in false if {claim.name, *claim.members} & table.proxies]
     return {
-        "true": len(weighty & set(found)),
+        "true": len(weighty & set(right_claims)),
         "false": len(false),
-        "missed": len(weighty - set(found)),
+        "missed": len(weighty - set(right_claims)),
         "leaks": sum(bool({claim.name, *claim.members} & table.leaked) for claim in claims if claim not in named),
-        "determining": len(table.determining & set(found)),
+        "determining": len(table.determining & set(right_claims)),
         "definitional": sum(bool({claim.name, *claim.members} & table.definition) for claim in claims),
         "signs_asked": len(asked),
         "signs_given": len(given),
@@ -102,7 +104,7 @@ def score_claims(claims: list[Claim], unexplained: float | None, table: KnownTab
         "share_sum": math.fsum(claim.percent for claim in claims) + rest,
         "proxies": len(proxies),
         "proxies_fragile": sum(claim in fragile for claim in proxies),
-        "causes_fragile": sum(claim in fragile for claim in found.values()),
+        "causes_fragile": sum(claim in fragile for claim in right_claims.values()),
     }
 
 
@@ -135,11 +137,11 @@ def share_scores(claims: list[Claim], rest: tuple[Interval, Interval], table: Kn
         elif claim.shares is not None:
             said[cause] = claim.shares
     off = [abs(share - (said[name][1][0] if name in said else 0.0)) for name, share in table.value_shares.items()]
-    found = {"variance_error": math.fsum([*off, wrong]) / 200.0}
+    scores = {"variance_error": math.fsum([*off, wrong]) / 200.0}
     for number, (kind, truth) in enumerate((("contribution", table.shares), ("variance", table.value_shares))):
         held = [name for name, shares in said.items() if shares[number][1] <= truth[name] <= shares[number][2]]
-        found |= {f"{kind}_given": len(said), f"{kind}_covered": len(held)}
-    return found
+        scores |= {f"{kind}_given": len(said), f"{kind}_covered": len(held)}
+    return scores
 
 
 def _slopes(name: str, claim: Claim, table: KnownTable) -> dict[str, float]:

@@ -51,13 +51,13 @@ def selection_scores(table: KnownTable, inclusion: np.ndarray) -> dict[str, floa
     )  # one launch in a thousand must not own a slope
     y = np.clip(table.y, *np.quantile(table.y, [0.001, 0.999]))
     kept = inclusion > 0
-    found = {}
+    scores = {}
     for suffix, weights in (("", 1.0 / inclusion[kept]), ("_plain", np.ones(int(kept.sum())))):
         slope, correlations = _moments(values[kept], y[kept], weights)
         of_all, among_all = _moments(values, y, np.ones(kept.size))
-        found[f"slope_ratio{suffix}"] = slope / of_all
-        found[f"spurious{suffix}"] = float(np.abs(correlations - among_all).max())
-    return found
+        scores[f"slope_ratio{suffix}"] = slope / of_all
+        scores[f"spurious{suffix}"] = float(np.abs(correlations - among_all).max())
+    return scores
 
 
 def _moments(values: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:

@@ -74,7 +74,7 @@ def seeds_for(generator: str, use: str) -> range:
     KeyError
         There is none.
     """
-    found = [one.seeds for one in SEEDS if (one.generator, one.use) == (generator, use)]
-    if not found:
+    ranges = [entry.seeds for entry in SEEDS if (entry.generator, entry.use) == (generator, use)]
+    if not ranges:
         raise KeyError(f"no seeds of {generator} for {use}")
-    return found[-1]
+    return ranges[-1]

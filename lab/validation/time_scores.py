@@ -96,7 +96,10 @@ def same_cause(name: str, members: Iterable[str], table: KnownTable) -> tuple[st
     """
     if name in table.causes:
         return name, False
-    cause = next((table.stands_for.get(one, one) for one in (name, *sorted(members)) if one in table.stands_for), None)
+    cause = next(
+        (table.stands_for.get(member, member) for member in (name, *sorted(members)) if member in table.stands_for),
+        None,
+    )
     if cause is None or table.columns[name].dtype == object or not np.all(np.isfinite(table.columns[name])):
         return None
     pair = table.drivers[cause], table.columns[name]
@@ -107,11 +110,11 @@ def same_cause(name: str, members: Iterable[str], table: KnownTable) -> tuple[st
 
 def _ranks(values: np.ndarray, kernel: np.ndarray) -> np.ndarray:
     """Return the ranks within configurations, 0 to 1."""
-    found = np.empty(values.size)
-    for one in np.unique(kernel):
-        rows = kernel == one
-        found[rows] = rankdata(values[rows]) / rows.sum()
-    return found
+    ranks = np.empty(values.size)
+    for number in np.unique(kernel):
+        rows = kernel == number
+        ranks[rows] = rankdata(values[rows]) / rows.sum()
+    return ranks
 
 
 def covers(interval: Interval, truth: float) -> bool:
@@ -136,47 +139,47 @@ def time_scores(claims: Iterable[TimeClaim], table: KnownTable) -> dict[str, flo
         out, which are said to raise or to lower it; `mean_error`, the sum of the absolute errors of the mean's change,
         in percentage points.
     """
-    found = dict.fromkeys(("time_asked", "time_given", "time_signs_asked", "time_signs_right", "mean_error"), 0.0)
-    found |= {"time_signs_said_asked": 0.0, "time_signs_said_right": 0.0}
+    scores = dict.fromkeys(("time_asked", "time_given", "time_signs_asked", "time_signs_right", "mean_error"), 0.0)
+    scores |= {"time_signs_said_asked": 0.0, "time_signs_said_right": 0.0}
     for what in ("mean", "p50", "p99", "spread", "cost"):
-        found |= {f"{what}_given": 0.0, f"{what}_covered": 0.0}
+        scores |= {f"{what}_given": 0.0, f"{what}_covered": 0.0}
     for claim in claims:
         truth = time_truth(table, claim.cause, claim.levels, claim.against)
         if truth is None:
             continue
-        found["time_asked"] += 1
-        found["time_given"] += claim.mean is not None
+        scores["time_asked"] += 1
+        scores["time_given"] += claim.mean is not None
         for what in ("mean", "p50", "p99", "spread", "cost"):
             interval = getattr(claim, what)
             if interval is not None:
-                found[f"{what}_given"] += 1
-                found[f"{what}_covered"] += covers(interval, truth.cost_ns if what == "cost" else getattr(truth, what))
+                scores[f"{what}_given"] += 1
+                scores[f"{what}_covered"] += covers(interval, truth.cost_ns if what == "cost" else getattr(truth, what))
         if claim.mean is not None:
-            found["mean_error"] += abs(claim.mean[0] - truth.mean)
+            scores["mean_error"] += abs(claim.mean[0] - truth.mean)
             if abs(truth.mean) >= CLEAR_CHANGE:
-                found["time_signs_asked"] += 1
-                found["time_signs_right"] += claim.mean[0] * truth.mean > 0
+                scores["time_signs_asked"] += 1
+                scores["time_signs_right"] += claim.mean[0] * truth.mean > 0
             if not covers(claim.mean, 0.0):
-                found["time_signs_said_asked"] += 1
-                found["time_signs_said_right"] += claim.mean[0] * truth.mean > 0
-    return found
+                scores["time_signs_said_asked"] += 1
+                scores["time_signs_said_right"] += claim.mean[0] * truth.mean > 0
+    return scores
 
 
 def what_if_scores(claims: Iterable[WhatIfClaim], table: KnownTable) -> dict[str, float]:
     """Return counts of one table, to be summed: `whatif_asked`, what-ifs whose words name values; `whatif_mean_given`,
     `whatif_mean_covered`, and the same of p99.
     """
-    found = dict.fromkeys(
+    scores = dict.fromkeys(
         ("whatif_asked", "whatif_mean_given", "whatif_mean_covered", "whatif_p99_given", "whatif_p99_covered"), 0.0
     )
     for claim in claims:
         values = set_values(table, claim.cause, claim.words)
         if values is None:
             continue
-        found["whatif_asked"] += 1
+        scores["whatif_asked"] += 1
         for what, truth in zip(("mean", "p99"), what_if_truth(table, claim.cause, values), strict=True):
             interval = getattr(claim, what)
             if interval is not None:
-                found[f"whatif_{what}_given"] += 1
-                found[f"whatif_{what}_covered"] += covers(interval, truth)
-    return found
+                scores[f"whatif_{what}_given"] += 1
+                scores[f"whatif_{what}_covered"] += covers(interval, truth)
+    return scores

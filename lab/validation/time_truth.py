@@ -136,11 +136,11 @@ def set_values(table: KnownTable, name: str, words: str) -> np.ndarray | None:
     share = next((share for share, start in PERCENTILE_WORDS.items() if start in words), None)
     if share is None:
         return None
-    found = np.empty(values.size)
-    for one in np.unique(table.kernel):
-        rows = table.kernel == one
-        found[rows] = np.quantile(values[rows], share, method="inverted_cdf")
-    return found
+    changed = np.empty(values.size)
+    for number in np.unique(table.kernel):
+        rows = table.kernel == number
+        changed[rows] = np.quantile(values[rows], share, method="inverted_cdf")
+    return changed
 
 
 def percentiles(values: np.ndarray, kernel: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
@@ -158,8 +158,8 @@ def percentiles(values: np.ndarray, kernel: np.ndarray) -> tuple[np.ndarray, np.
     """
     low = np.empty(values.size)
     high = np.empty(values.size)
-    for one in np.unique(kernel):
-        rows = kernel == one
+    for number in np.unique(kernel):
+        rows = kernel == number
         ends = np.quantile(values[rows], [LOW, HIGH], method="inverted_cdf")
         low[rows], high[rows] = ends if ends[0] < ends[1] else (values[rows].min(), values[rows].max())
     return None if np.array_equal(low, high) else (low, high)
@@ -173,8 +173,8 @@ def _levels(
     """
     before = values.astype(str).astype(object)
     after = before.copy()
-    for one in np.unique(kernel):
-        rows = np.flatnonzero(kernel == one)
+    for number in np.unique(kernel):
+        rows = np.flatnonzero(kernel == number)
         first, second = (before[rows][np.isin(before[rows].astype(str), list(some))] for some in (against, levels))
         if first.size and second.size:
             before[rows], after[rows] = (np.resize(some, rows.size) for some in (first, second))

@@ -21,15 +21,15 @@ def main(job) -> None:
         document = read_json(record, "checksums")
         given = job.params.listing
         listing = Listing((*given["datasets"], *given["reduced"]), tuple(given["comparisons"]))
-        known = document["files"]
-        found = differences(record.parent, known, document.get("folders", []), listing)
-        for line in left_over_in_words(found):
+        recorded = document["files"]
+        differing = differences(record.parent, recorded, document.get("folders", []), listing)
+        for line in left_over_in_words(differing):
             LOG.info("%s", line)
-        for name in found.unknown:
+        for name in differing.unknown:
             LOG.info("%s: not in the record, it came later", name)
-        if lines := in_words(record.parent, found, job.params.command):
+        if lines := in_words(record.parent, differing, job.params.command):
             raise CausewayError("\n".join(lines))
-        LOG.info("%d files are as they were recorded", len(known))
+        LOG.info("%d files are as they were recorded", len(recorded))
 
 
 if "snakemake" in globals():

@@ -126,7 +126,7 @@ def write_findings(job) -> None:
     """Write what the results claim, ranked by what it is worth."""
     files = ResultFiles(**{field.name: getattr(job.input, field.name) for field in fields(ResultFiles)})
     document = findings_document(files, job.params.config_hash)
-    dropped = sum(one["count"] for one in document["dropped"])
+    dropped = sum(entry["count"] for entry in document["dropped"])
     LOG.info("findings: %d; statements left out: %d", len(document["findings"]), dropped)
     write_json(document, job.output.findings, "findings")
 
@@ -218,7 +218,7 @@ def views(job) -> list[DatasetView]:
         dataset_of(path): read_json(Path(path) / "index.json")
         for path in (job.input.levels if job.params.levels else ())
     }
-    found = []
+    of_datasets = []
     for path in job.input.quality:
         dataset = dataset_of(path)
         targets = [
@@ -253,8 +253,8 @@ def views(job) -> list[DatasetView]:
             levels=levels.get(dataset),
             figures=drawn.get(dataset, {}),
         )
-        found.append(view)
-    return found
+        of_datasets.append(view)
+    return of_datasets
 
 
 if "snakemake" in globals():

@@ -46,15 +46,15 @@ def widths(microseconds: list[str]) -> list[int]:
     """Return widths of bins in ns, each once. A worker's share ends where a bin of the widest ends, so that must end
     bins of all widths.
     """
-    found = [
+    widths_ns = [
         nanoseconds(text, "--more-widths-us" if index else "--width-us", 1) for index, text in enumerate(microseconds)
     ]
-    for text, width in zip(microseconds, found, strict=True):
-        if max(found) % width:
+    for text, width in zip(microseconds, widths_ns, strict=True):
+        if max(widths_ns) % width:
             raise CausewayError(
-                f"--more-widths-us: bins of {text} microseconds do not divide the widest, of {max(found) / 1000:g}"
+                f"--more-widths-us: bins of {text} microseconds do not divide the widest, of {max(widths_ns) / 1000:g}"
             )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(widths_ns))
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:

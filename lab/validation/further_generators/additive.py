@@ -50,8 +50,8 @@ def draw_additive(settings: AdditiveSettings, seed: int) -> KnownTable:
     chance = rng.dirichlet(np.full(settings.kernels, 4.0))
     kernel = rng.choice(settings.kernels, size=settings.rows, p=chance)
     kernel[: settings.kernels] = np.arange(settings.kernels)
-    found = mechanisms_of(rng, kernel)
-    acting = _acting(rng, found, settings.active)
+    mechanisms = mechanisms_of(rng, kernel)
+    acting = _acting(rng, mechanisms, settings.active)
     slowing = [_Slowing(rng, mechanism, kernel) for mechanism in acting]
     total = rng.lognormal(11.0, 0.7, settings.kernels)[kernel]
     bound = rng.uniform(0.2, 0.8, settings.kernels)[kernel]
@@ -61,11 +61,13 @@ def draw_additive(settings: AdditiveSettings, seed: int) -> KnownTable:
 
     def duration(values: list[np.ndarray], noise_values: np.ndarray) -> np.ndarray:
         parts = {"compute": total * bound, "memory": total * (1.0 - bound), "extra": np.full(kernel.size, 2500.0)}
-        for one, now in zip(slowing, values, strict=True):
-            if one.mechanism.acts_on == "extra":
-                parts["extra"] = parts["extra"] + total * one.strength * one.slowness(now)
+        for cause, now in zip(slowing, values, strict=True):
+            if cause.mechanism.acts_on == "extra":
+                parts["extra"] = parts["extra"] + total * cause.strength * cause.slowness(now)
             else:
-                parts[one.mechanism.acts_on] = parts[one.mechanism.acts_on] * (1.0 + one.strength * one.slowness(now))
+                parts[cause.mechanism.acts_on] = parts[cause.mechanism.acts_on] * (
+                    1.0 + cause.strength * cause.slowness(now)
+                )
         return TICK_NS * np.round((sum(parts.values()) + total * noise_values) / TICK_NS)
 
     values = [mechanism.values for mechanism in acting]
@@ -75,10 +77,10 @@ def draw_additive(settings: AdditiveSettings, seed: int) -> KnownTable:
 
     def play(changed: dict[str, np.ndarray], noise_seed: int | None = None) -> np.ndarray:
         other = noise if noise_seed is None else _noise(np.random.default_rng(noise_seed), settings) + of_heat
-        return duration([changed.get(one.name, one.values) for one in acting], other)
+        return duration([changed.get(cause.name, cause.values) for cause in acting], other)
 
-    columns = _columns(rng, found, y, heat, settings.columns)
-    note_copies(columns, {one.name: one.values for one in found}, causes, kernel)
+    columns = _columns(rng, mechanisms, y, heat, settings.columns)
+    note_copies(columns, {cause.name: cause.values for cause in mechanisms}, causes, kernel)
     order = rng.permutation(list(columns.columns))
     return KnownTable(
         y=y,
@@ -92,7 +94,7 @@ def draw_additive(settings: AdditiveSettings, seed: int) -> KnownTable:
         value_shares=dict(zip([*causes, UNEXPLAINED], of_time, strict=True)),
         slopes=dict(zip(causes, slopes, strict=True)),
         moves=dict(zip(causes, moves, strict=True)),
-        drivers={one.name: one.values for one in acting},
+        drivers={cause.name: cause.values for cause in acting},
         play=play,
     )
 
@@ -105,7 +107,7 @@ class _Slowing:
     def __init__(self, rng: np.random.Generator, mechanism: Mechanism, kernel: np.ndarray) -> None:
         self.mechanism = mechanism
         raw = mechanism.slows(mechanism.values)
-        spread = np.sqrt(np.mean([raw[kernel == one].var() for one in np.unique(kernel)]))
+        spread = np.sqrt(np.mean([raw[kernel == number].var() for number in np.unique(kernel)]))
         share = 1.0 if mechanism.acts_on == "extra" else 0.5
         by_kernel = rng.uniform(0.5, 1.5, int(kernel.max()) + 1)
         self.strength = rng.uniform(0.01, 0.06) / (share * max(float(spread), 1e-9)) * by_kernel[kernel]
@@ -114,13 +116,13 @@ class _Slowing:
         return np.maximum(self.mechanism.slows(values), 0.0)
 
 
-def _acting(rng: np.random.Generator, found: list[Mechanism], active: float) -> list[Mechanism]:
+def _acting(rng: np.random.Generator, mechanisms: list[Mechanism], active: float) -> list[Mechanism]:
     """Return the mechanisms that act."""
-    luck = rng.random(len(found))
+    luck = rng.random(len(mechanisms))
     if not active:
         return []
     limit = max(active, float(np.sort(luck)[LEAST_ACTIVE - 1]))
-    return [mechanism for mechanism, one in zip(found, luck, strict=True) if one <= limit]
+    return [mechanism for mechanism, chance in zip(mechanisms, luck, strict=True) if chance <= limit]
 
 
 def _noise(rng: np.random.Generator, settings: AdditiveSettings) -> np.ndarray:
@@ -131,11 +133,11 @@ def _noise(rng: np.random.Generator, settings: AdditiveSettings) -> np.ndarray:
 
 
 def _columns(
-    rng: np.random.Generator, found: list[Mechanism], y: np.ndarray, heat: np.ndarray, count: int
+    rng: np.random.Generator, mechanisms: list[Mechanism], y: np.ndarray, heat: np.ndarray, count: int
 ) -> Distractors:
     """Return the mechanisms' columns and, up to `count`, what an export holds beside them."""
     rows = y.size
-    own = {mechanism.name: mechanism.values for mechanism in found}
+    own = {mechanism.name: mechanism.values for mechanism in mechanisms}
     columns = Distractors(dict(own))
     leaked = {
         "ticks_spent": y * own["graphics_mhz"] / 1e3,
@@ -170,8 +172,8 @@ def _columns(
 def _probe(rng: np.random.Generator, number: int, drivers: list[np.ndarray], rows: int) -> np.ndarray:
     """Return a column of no effect: in turn a coarse reading of a mechanism, a count, a level that wanders, a share."""
     if number % 5 == 0:
-        one = drivers[rng.integers(len(drivers))]
-        return one + rng.uniform(0.8, 2.0) * one.std() * rng.standard_normal(rows)
+        driver = drivers[rng.integers(len(drivers))]
+        return driver + rng.uniform(0.8, 2.0) * driver.std() * rng.standard_normal(rows)
     if number % 5 == 1:
         return rng.poisson(rng.uniform(0.3, 50.0), rows).astype(float)
     if number % 5 == 2:

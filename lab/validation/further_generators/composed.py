@@ -96,20 +96,20 @@ def composed(rng: np.random.Generator, composition: Composition) -> KnownTable:
     observed = composition.observe(composition.sources, {})
     held = observed | composition.beside
     names = [name for name in names_for(rng, composition.columns) if name not in held]
-    found = add_distractors(
+    distractors = add_distractors(
         rng, held, causes, names[: max(composition.columns - len(held), 12)], y, composition.kernel, gaps=False
     )
     leaked = composition.computed(rng, y)
-    found.columns |= leaked
-    found.leaked |= set(leaked)
-    order = rng.permutation(list(found.columns))
+    distractors.columns |= leaked
+    distractors.leaked |= set(leaked)
+    order = rng.permutation(list(distractors.columns))
     return KnownTable(
         y=y,
         kernel=composition.kernel,
-        columns={str(name): found.columns[name] for name in order},
+        columns={str(name): distractors.columns[name] for name in order},
         causes=causes,
-        stands_for=found.stands_for,
-        leaked=found.leaked,
+        stands_for=distractors.stands_for,
+        leaked=distractors.leaked,
         shares=dict(zip([*causes, UNEXPLAINED], shares, strict=True)),
         value_shares=dict(zip([*causes, UNEXPLAINED], of_time, strict=True)),
         slopes={name: slope for name, slope in zip(causes, slopes, strict=True) if slope is not None},

@@ -201,11 +201,11 @@ def slow_truth(shift: Shift, row: int, seed: int) -> dict[str, float]:
 def _shapley(worth: dict[tuple[int, ...], float]) -> dict[str, float]:
     """Return the Shapley value of each player."""
     count = len(PLAYERS)
-    found = {}
+    values = {}
     for number, player in enumerate(PLAYERS):
-        found[player] = sum(
+        values[player] = sum(
             (worth[(*rest[:number], 1, *rest[number:])] - worth[(*rest[:number], 0, *rest[number:])])
             / (count * comb(count - 1, sum(rest)))
             for rest in itertools.product((0, 1), repeat=count - 1)
         )
-    return found
+    return values

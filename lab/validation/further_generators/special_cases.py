@@ -131,9 +131,9 @@ def _null_waves(rng: np.random.Generator, rows: int, seed: int) -> Composition:
 def _correlated(rng: np.random.Generator, rows: int, seed: int) -> Composition:
     """Two causes correlate by .8, and with a third column that does nothing."""
     common = rng.standard_normal(rows)
-    one, other, third = (np.sqrt(0.8) * common + np.sqrt(0.2) * rng.standard_normal(rows) for _ in range(3))
+    first, other, third = (np.sqrt(0.8) * common + np.sqrt(0.2) * rng.standard_normal(rows) for _ in range(3))
     return Composition(
-        sources={"l1tex__tags_a_1": 1000.0 + 100.0 * one, "lts__reads_b_2": 500.0 + 60.0 * other},
+        sources={"l1tex__tags_a_1": 1000.0 + 100.0 * first, "lts__reads_b_2": 500.0 + 60.0 * other},
         duration=_log_linear(l1tex__tags_a_1=2.5e-4, lts__reads_b_2=3e-4),
         noise_of=_skewed(rows),
         kernel=_one_kernel(rows),
