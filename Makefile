@@ -1,4 +1,5 @@
-# The commands of CONTRIBUTING.md. `make PYTHON=python3.12 setup` chooses another Python.
+# The commands of CONTRIBUTING.md. `make PYTHON=python3.12 setup` chooses another Python,
+# `make BIN=/path/bin lint` an environment that is there.
 PYTHON ?= python3
 BIN := .venv/bin
 

@@ -152,6 +152,7 @@ def _read(path: Path, identity: dict, sink: Sink, targets: tuple[str, ...], fail
         fail_if_of_the_machine(error, f"reading {source}")
         # what no reader foresaw: the line of our code is logged, the message is not, since it may quote the export
         LOG.warning("%s: stopped by %s at %s", source, type(error).__name__, _line_of(error))
+        LOG.debug("for developers, never in a run's log", exc_info=True)
         found = f"it has content that the reader did not foresee ({type(error).__name__} at {_line_of(error)})"
         advice = "Export it again; if that does not help, please report it."
         reason = ExportError(source, found, "a file as the profiler wrote it", advice)

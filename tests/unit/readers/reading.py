@@ -19,6 +19,7 @@ class Read:
         self.capabilities = normalise(Path(path), folder, export="e", source=row.pop("source", "export"), **row)
 
     def __getattr__(self, table: str) -> pa.Table:
+        assert table in self.names, f"no table {table}; there are {sorted(self.names)}, and the error {self.error}"
         return pq.read_table(self.folder / f"{table}.parquet")
 
     @property
