@@ -208,8 +208,8 @@ def metric_of(entry: Mapping) -> Metric:
         (inside or {}, INTERVALS[inside["table"]] if inside else {}, f"{key}: inside"),
     )
     where, inside_where = (
-        parse(part["where"], allowed, f"{place}: where") if part.get("where") else None
-        for part, allowed, place in conditions
+        parse(part["where"], allowed, f"{label}: where") if part.get("where") else None
+        for part, allowed, label in conditions
     )
     return Metric(
         entry["name"],
