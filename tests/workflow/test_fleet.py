@@ -91,7 +91,7 @@ def test_no_output_of_a_protected_mode_holds_anybody(ran):
     folder = ran[0] / "results"
     suite = steps.suite_of({"applications": 6, "versions": 2, "unknown_applications": 4}, 20261120)
     kernels = {name.encode() for names in suite.names for name in names}
-    unknown = {entry.name.encode() for entry in suite.applications if not entry.known}
+    unknown = {entry.name.encode() for entry in suite.applications if not entry.in_catalogue}
     users = re.compile(rb"user\d+")
     looked_at = 0
     for mode in ("share2", "ahe", "ldp"):

@@ -132,8 +132,8 @@ class Estimate:
 
     def with_floor(self, least: float | None) -> "Estimate":
         """Return the estimate with at least the floor `least`."""
-        known = [value for value in (self.floor, least) if value is not None]
-        return replace(self, floor=max(known) if known else None)
+        floors = [value for value in (self.floor, least) if value is not None]
+        return replace(self, floor=max(floors) if floors else None)
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def estimates(
     if all(share > 0 for side in mixed.deviations for share in side):
         logs["variability"] = [[np.log(share) for share in side] for side in mixed.deviations]
     drawn = [Drawn.of(sides, level, groups, index, choices.replicates, rng) for index in _run_indices(sides, single)]
-    found = {}
+    by_metric = {}
     for metric, values in logs.items():
         column = METRICS[metric]
         change = float(np.mean(values[1]) - np.mean(values[0]))
@@ -199,11 +199,11 @@ def estimates(
                 for side, group in zip(sides, groups, strict=True)
             ]
             floor = floor_of(*halves)
-            found[metric] = replace(drawn[0].estimate(column, change, choices.confidence), floor=floor)
+            by_metric[metric] = replace(drawn[0].estimate(column, change, choices.confidence), floor=floor)
         else:
-            within = [one.variances(column) for one in drawn]
-            found[metric] = between_runs(values, within, choices.confidence)
-    return found
+            within = [draw.variances(column) for draw in drawn]
+            by_metric[metric] = between_runs(values, within, choices.confidence)
+    return by_metric
 
 
 def floor_of(first: float | None, second: float | None) -> float | None:
@@ -268,7 +268,7 @@ class Drawn:
             0 if index is None else launches_of(side.totals(index, level, group))[1]
             for side, group, index in zip(sides, groups, indices, strict=True)
         ]
-        shapes = [[(one.ranks, one.launches) for one in side] for side in series]
+        shapes = [[(part.ranks, part.launches) for part in side] for side in series]
         paired = bool(series[0]) and shapes[0] == shapes[1]
         noise: list[np.ndarray | None] = [None, None]
         blocks = [0.0, 0.0]
@@ -276,28 +276,28 @@ class Drawn:
         together = (
             list(zip(*series, strict=True))
             if paired
-            else [(one, None) for one in series[0]] + [(None, one) for one in series[1]]
+            else [(part, None) for part in series[0]] + [(None, part) for part in series[1]]
         )
         for pair in together:
-            width = max(one.width for one in pair if one is not None)
-            tables = [one.in_cells_of(width) if one is not None else None for one in pair]
+            width = max(part.width for part in pair if part is not None)
+            tables = [part.in_cells_of(width) if part is not None else None for part in pair]
             drawn = _resampled(tables, totals, replicates, rng)
             sums = iter(drawn.sums)
-            for side, (one, table) in enumerate(zip(pair, tables, strict=True)):
+            for side, (part, table) in enumerate(zip(pair, tables, strict=True)):
                 if table is None:
                     continue
-                noise[side] = _added(noise[side], one, next(sums), replicates)
+                noise[side] = _added(noise[side], part, next(sums), replicates)
                 blocks[side] += drawn.blocks
                 effective[side] += drawn.effective
         relative = [
-            None if known is None else _relative(known, one, total)
-            for known, one, total in zip(noise, series, totals, strict=True)
+            None if side_noise is None else _relative(side_noise, side_series, total)
+            for side_noise, side_series, total in zip(noise, series, totals, strict=True)
         ]
         return cls(relative, blocks, [len(side) for side in series], effective, paired)
 
     def variances(self, column: int) -> float:
         """Return the variance of the logarithm of the one run that was drawn."""
-        noise = next(one for one in self.noise if one is not None)
+        noise = next(replicates for replicates in self.noise if replicates is not None)
         return float(np.var(noise[:, column]))
 
     def estimate(self, column: int, change: float, confidence: float) -> Estimate:
@@ -308,24 +308,24 @@ class Drawn:
         their own mean.
         """
         freedoms = [blocks - series for blocks, series in zip(self.blocks, self.series, strict=True)]
-        blocks, effective = ((one[0], one[1]) for one in (self.blocks, self.effective))
-        found = Estimate(change, blocks=blocks, effective=effective, paired=self.paired)
+        blocks, effective = ((counts[0], counts[1]) for counts in (self.blocks, self.effective))
+        estimate = Estimate(change, blocks=blocks, effective=effective, paired=self.paired)
         before, after = self.noise
         if min(freedoms) < LEAST_BLOCKS - 1 or before is None or after is None:
-            return found
+            return estimate
         inflated = [np.sqrt(blocks / free) for blocks, free in zip(self.blocks, freedoms, strict=True)]
         if self.paired:
             noise = (after[:, column] - before[:, column]) * inflated[0]
             freedom = freedoms[0]
         else:
-            parts = [one[:, column] * factor for one, factor in zip((before, after), inflated, strict=True)]
+            parts = [side[:, column] * factor for side, factor in zip((before, after), inflated, strict=True)]
             variances = [float(np.var(part)) for part in parts]
             freedom = _satterthwaite(variances, freedoms)
             noise = parts[1] - parts[0]
         tail = (1 - confidence) / 2
         widened = stats.t.isf(tail, freedom) / stats.norm.isf(tail)
         low, high = change + np.quantile(noise - noise.mean(), [tail, 1 - tail]) * widened
-        return replace(found, low=float(low), high=float(high), error=float(noise.std()), freedom=freedom)
+        return replace(estimate, low=float(low), high=float(high), error=float(noise.std()), freedom=freedom)
 
 
 def _satterthwaite(variances: Sequence[float], freedoms: Sequence[float]) -> float:
@@ -348,20 +348,20 @@ def _resampled(
     return resample([table for table in tables if table is not None], influence, replicates, rng)
 
 
-def _added(known: np.ndarray | None, one: Series, sums: np.ndarray, replicates: int) -> np.ndarray:
+def _added(total: np.ndarray | None, series: Series, sums: np.ndarray, replicates: int) -> np.ndarray:
     """Add a series' resampled sums of deviations and spreads, each less what as many launches have on average, to
     those of others.
     """
-    count, deviation, spread = one.cells.sum(axis=0)
-    known = np.zeros((replicates, 3)) if known is None else known
-    known[:, DEVIATION] += sums[:, DEVIATION] - sums[:, COUNT] * (deviation / count)
-    known[:, SPREAD] += sums[:, SPREAD] - sums[:, COUNT] * (spread / count)
-    return known
+    count, deviation, spread = series.cells.sum(axis=0)
+    total = np.zeros((replicates, 3)) if total is None else total
+    total[:, DEVIATION] += sums[:, DEVIATION] - sums[:, COUNT] * (deviation / count)
+    total[:, SPREAD] += sums[:, SPREAD] - sums[:, COUNT] * (spread / count)
+    return total
 
 
 def _relative(noise: np.ndarray, series: Sequence[Series], total: int) -> np.ndarray:
     """Return the replicates as differences of logarithms from the estimate: of the time, and of deviation over time."""
-    spread = sum(int(one.cells[:, SPREAD].sum()) for one in series)
+    spread = sum(int(part.cells[:, SPREAD].sum()) for part in series)
     logs = np.zeros_like(noise)
     logs[:, DEVIATION] = np.log(np.maximum(1.0 + noise[:, DEVIATION] / max(total, 1), 1e-9))
     if spread:

@@ -47,12 +47,12 @@ def p_value(estimate: Estimate, choices: Choices) -> float | None:
 
 def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
     """Return q-values of one family of tests (Benjamini and Hochberg 1995); None stays None."""
-    known = [index for index, value in enumerate(p_values) if value is not None]
-    found: list[float | None] = [None] * len(p_values)
-    if known:
-        for index, q in zip(known, stats.false_discovery_control([p_values[index] for index in known]), strict=True):
-            found[index] = float(q)
-    return found
+    tested = [index for index, value in enumerate(p_values) if value is not None]
+    q_values: list[float | None] = [None] * len(p_values)
+    if tested:
+        for index, q in zip(tested, stats.false_discovery_control([p_values[index] for index in tested]), strict=True):
+            q_values[index] = float(q)
+    return q_values
 
 
 def verdict(estimate: Estimate, q_value: float | None, choices: Choices) -> tuple[str, str]:
@@ -100,11 +100,11 @@ def typical_floor(floors: Sequence[tuple[float | None, float]]) -> float | None:
     floors : sequence of (float or None, float)
         Floor and weight.
     """
-    known = sorted((floor, weight) for floor, weight in floors if floor is not None)
-    if not known:
+    weighted = sorted((floor, weight) for floor, weight in floors if floor is not None)
+    if not weighted:
         return None
-    reached = np.cumsum([weight for _, weight in known])
-    return known[int(np.searchsorted(reached, reached[-1] / 2))][0]
+    reached = np.cumsum([weight for _, weight in weighted])
+    return weighted[int(np.searchsorted(reached, reached[-1] / 2))][0]
 
 
 COLUMNS = ["feature", "variance_percent", "variance_low", "variance_high", "sign", "sign_of", "verdict"]
@@ -115,13 +115,13 @@ def read_causes(paths: Mapping[str, str | Path]) -> dict[str, dict[str, dict]]:
     """Return the supported causes of the whole dataset by target and feature, each with its share of the variance of
     the measured value, from `{target}/causal/dataset/contributions.parquet`.
     """
-    found = {}
+    causes = {}
     for target, path in paths.items():
         rows = read_table(path, "contributions", COLUMNS).to_pylist()
-        found[target] = {
+        causes[target] = {
             row["feature"]: row for row in rows if row["verdict"] == SUPPORTED and row["variance_percent"] is not None
         }
-    return found
+    return causes
 
 
 def compare_causes(sides: Sequence[Mapping[str, Mapping[str, dict]]], rate: float) -> list[dict]:

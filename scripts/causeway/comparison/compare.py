@@ -195,8 +195,8 @@ def _compared(
     that could not be measured.
     """
     shared, copies = _shared(measured)
-    sides = [Side([one for one in side if one.dataset not in {copy.dataset for copy in copies}]) for side in measured]
-    names = [[one.dataset for one in side.runs] for side in sides]
+    sides = [Side([run for run in side if run.dataset not in {copy.dataset for copy in copies}]) for side in measured]
+    names = [[run.dataset for run in side.runs] for side in sides]
     for side in sides:
         LOG.info("%s: %d launches of %d kernels", side.main.dataset, side.main.launches, len(side.main.kernels.names))
     seed = choices["seed"]
@@ -216,7 +216,7 @@ def _compared(
         rows += compare_efficiency([side[0] for side in names], courses, settings, seed)
         for metric in ("copies", "idle"):
             rows += compare_times(metric, [[course.times[metric] for course in side] for side in courses], settings)
-    rows += compare_times("span", [[one.span_ns for one in side.runs] for side in sides], settings)
+    rows += compare_times("span", [[run.span_ns for run in side.runs] for side in sides], settings)
     if all(name in steps for name in every):
         rows += compare_steps(
             [side[0] for side in names], [[steps[name] for name in side] for side in names], settings, seed
@@ -225,7 +225,7 @@ def _compared(
     operators = compare_operators(sides, folders, steps, settings, seed)
     rows += operators.rows
     rows = _without_claims_of_one_recording(rows, sides, shared)
-    pairs = {one: other for one, (other, *_) in configuration_pairs(sides, matches).items()}
+    pairs = {ours: other for ours, (other, *_) in configuration_pairs(sides, matches).items()}
     parts = decomposition(sides, matches, pairs)
     mains = [side[0] for side in names]
     both = [read_replays(replays[name]) if name in replays else {} for name in mains]
@@ -256,8 +256,8 @@ def _compared(
         "replays": replayed,
         "replayed": replayed and replayed_times(both),
         "not_compared": [
-            *(f"{one['dataset']} is in no number: {one['why']}." for one in unread),
-            *(sentence for side in measured for one in side for sentence in _incomplete(one)),
+            *(f"{repeat['dataset']} is in no number: {repeat['why']}." for repeat in unread),
+            *(sentence for side in measured for run in side for sentence in _incomplete(run)),
             *_gaps(sides, matches, every, efficiency, causes, replayed),
             *operators.gaps,
         ],
@@ -273,9 +273,11 @@ def _shared(sides: Sequence[Sequence[Run]]) -> tuple[Shared | None, list[Shared]
     baseline, candidate = kept
     shared = shared_by(candidate.dataset, candidate.recordings, baseline.dataset, baseline.recordings)
     copies = []
-    for repeat in (one for side in sides for one in side[1:]):
-        found = (shared_by(repeat.dataset, repeat.recordings, one.dataset, one.recordings) for one in kept)
-        copy = next((one for one in found if one is not None), None)
+    for repeat in (run for side in sides for run in side[1:]):
+        overlaps = (
+            shared_by(repeat.dataset, repeat.recordings, earlier.dataset, earlier.recordings) for earlier in kept
+        )
+        copy = next((overlap for overlap in overlaps if overlap is not None), None)
         if copy is None:
             kept.append(repeat)
         else:
@@ -285,10 +287,10 @@ def _shared(sides: Sequence[Sequence[Run]]) -> tuple[Shared | None, list[Shared]
 
 def _sentences(shared: Shared | None, copies: Sequence[Shared]) -> list[str]:
     """Return what follows from recordings that stand in more than one dataset: one sentence each."""
-    found = [f"{copy.words()}: it is no further run, and no noise is learned from it." for copy in copies]
+    sentences = [f"{copy.words()}: it is no further run, and no noise is learned from it." for copy in copies]
     if shared is not None:
-        found.insert(0, f"{shared.words()}: it was measured once, which says nothing of how two runs differ.")
-    return found
+        sentences.insert(0, f"{shared.words()}: it was measured once, which says nothing of how two runs differ.")
+    return sentences
 
 
 def _unread(repeat: Mapping[str, str]) -> str:
@@ -310,10 +312,10 @@ def _incomplete(run: Run) -> list[str]:
 def _other_devices(sides: Sequence[Side]) -> list[str]:
     """Return one sentence if the runs are known to have devices of different names, which run has which."""
     runs: dict[tuple[str, ...], list[str]] = {}
-    for one in (one for side in sides for one in side.runs):
-        known = [name for name in one.devices.values() if name is not None]
-        if known and len(known) == len(one.devices):
-            runs.setdefault(tuple(sorted(set(known))), []).append(one.dataset)
+    for run in (run for side in sides for run in side.runs):
+        device_names = [name for name in run.devices.values() if name is not None]
+        if device_names and len(device_names) == len(run.devices):
+            runs.setdefault(tuple(sorted(set(device_names))), []).append(run.dataset)
     if len(runs) < 2:
         return []
     parts = [f"{', '.join(map(name_in_sentence, devices))} in {', '.join(names)}" for devices, names in runs.items()]
@@ -353,7 +355,7 @@ def _facts(names: Sequence[str], main: Run | None) -> dict:
         "ranks": list(main.ranks),
         "devices": [
             {"name": name, "number": number}
-            for name, number in sorted(Counter(main.devices.values()).items(), key=lambda one: one[0] or "")
+            for name, number in sorted(Counter(main.devices.values()).items(), key=lambda pair: pair[0] or "")
         ],
         "gpu_time_ns": main.total_ns,
         "span_ns": main.span_ns,
@@ -369,11 +371,11 @@ def _match(match, sides: Sequence[Side]) -> dict:
 
 
 def _counts(rows: Sequence[Mapping]) -> dict[str, dict[str, dict[str, int]]]:
-    found: dict[str, dict[str, dict[str, int]]] = {}
+    by_level: dict[str, dict[str, dict[str, int]]] = {}
     for row in rows:
-        counts = found.setdefault(row["level"], {}).setdefault(row["metric"], {})
+        counts = by_level.setdefault(row["level"], {}).setdefault(row["metric"], {})
         counts[row["verdict"]] = counts.get(row["verdict"], 0) + 1
-    return found
+    return by_level
 
 
 def _gaps(
@@ -385,14 +387,14 @@ def _gaps(
     replayed: Sequence[Mapping] | None,
 ) -> list[str]:
     """Return what was not compared, and why: one sentence each."""
-    found = []
+    gaps = []
     if all(match.how in (NEW, GONE) for match in matches):
-        found.append(
+        gaps.append(
             f"{sides[0].main.dataset} and {sides[1].main.dataset} have no kernel in common, by name, by name without"
             " template arguments, numbers of the build and architecture, or by their position in the order of launches:"
             " the time of the same launches is not compared, what concerns the whole runs is."
         )
-    found += [
+    gaps += [
         f"{side.main.dataset} has no time line (counters, one launch at a time): its GPU times are compared, span and"
         " efficiency are not."
         for side in sides
@@ -400,16 +402,16 @@ def _gaps(
     ]
     without = [name for name in names if name not in efficiency]
     if without and all(side.main.span_ns is not None for side in sides):
-        found.append(f"Efficiency is not compared: {', '.join(without)} has no efficiency tree.")
+        gaps.append(f"Efficiency is not compared: {', '.join(without)} has no efficiency tree.")
     if not all(causes):
-        found.append("Causes are not compared: the configuration leaves them out, or the datasets share no target.")
+        gaps.append("Causes are not compared: the configuration leaves them out, or the datasets share no target.")
     if replayed is None and all(side.main.span_ns is not None for side in sides):
-        found.append("What changes would save is not compared: there is no replay of one side (see docs/waiting.md).")
+        gaps.append("What changes would save is not compared: there is no replay of one side (see docs/waiting.md).")
     for level, words in (("ranks", "rank"), ("regions", "region")):
         ours, theirs = (set(getattr(side.main, level)) for side in sides)
         if (ours or theirs) and not ours & theirs:
-            found.append(f"No {words} is on both sides.")
-    return found
+            gaps.append(f"No {words} is on both sides.")
+    return gaps
 
 
 SIDES = ("baseline", "candidate")
@@ -435,7 +437,7 @@ def compare_replays(sides: Sequence[Mapping[tuple[str, str | None], Mapping]]) -
     keys = sorted({key for side in sides for key in side}, key=lambda key: (key[0], key[1] or ""))
     rows: list[dict] = [
         {"change": key[0], "name": key[1]}
-        | {side: _one(found.get(key)) for side, found in zip(SIDES, sides, strict=True)}
+        | {side: _one(replays.get(key)) for side, replays in zip(SIDES, sides, strict=True)}
         for key in keys
     ]
     return sorted(rows, key=lambda row: (row["change"] != NOTHING, -_most(row)))
@@ -445,12 +447,12 @@ def replayed_times(sides: Sequence[Mapping[tuple[str, str | None], Mapping]]) ->
     """Return by side how long the replayed run is as it was measured, and how much of that is from the first work of a
     device to the end of the last: a replay holds the calls before and after, too. None where it is not known.
     """
-    found = {}
+    times = {}
     for side, replays in zip(SIDES, sides, strict=True):
         row = replays.get((NOTHING, None))
-        known = row if row is not None and row["device_time_ns"] is not None else None
-        found[side] = {key: known[key] for key in ("time_ns", "device_time_ns")} if known else None
-    return found
+        measured = row if row is not None and row["device_time_ns"] is not None else None
+        times[side] = {key: measured[key] for key in ("time_ns", "device_time_ns")} if measured else None
+    return times
 
 
 def _one(row: Mapping | None) -> dict | None:

@@ -62,8 +62,8 @@ def has_limit(limits: Mapping) -> bool:
 
 
 def _limits_that_are_set(limits: Mapping) -> list[str]:
-    found = [limit for limit in (*LIMITS, "min_efficiency") if limits[limit] is not None]
-    return [*found, *(["forbid_new_kernels"] if limits["forbid_new_kernels"] else [])]
+    active = [limit for limit in (*LIMITS, "min_efficiency") if limits[limit] is not None]
+    return [*active, *(["forbid_new_kernels"] if limits["forbid_new_kernels"] else [])]
 
 
 def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[dict]:
@@ -93,7 +93,7 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
     shared = document["same_content"]["sides"]
     if shared is not None:
         return [_not_two_runs(names, limit, shared) for limit in _limits_that_are_set(limits)]
-    found: list[dict] = []
+    judgements: list[dict] = []
     for limit, (level, metric, words, sign) in LIMITS.items():
         if limits[limit] is None:
             continue
@@ -104,24 +104,24 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
         ]
         if level == "kernel":
             judged = [row for row in judged if _share(row, totals) >= limits["min_share"]]
-            found += _kernels_without_interval(
+            judgements += _kernels_without_interval(
                 names, limit, document["decomposition"], judged, totals, limits["min_share"]
             )
         elif not judged:
-            found.append(_not_compared(names, limit, words, metric))
+            judgements.append(_not_compared(names, limit, words, metric))
         states = [_judged(names, limit, float(limits[limit]), row, words, sign) for row in judged]
         if limit == WHOLE_TIME:
             states = [
                 _with_work_of_one_run(state, document["decomposition"], float(limits[limit]), row)
                 for state, row in zip(states, judged, strict=True)
             ]
-        found += states
-    found += _least_efficiency(names, rows, limits["min_efficiency"])
+        judgements += states
+    judgements += _least_efficiency(names, rows, limits["min_efficiency"])
     if limits["forbid_new_kernels"]:
         every = [row for row in rows if row["level"] == "kernel" and row["verdict"] == NEW]
         new = [row for row in every if _share(row, totals) >= limits["min_share"]]
         small = f" with {100 * limits['min_share']:g} % of the GPU time or more" if len(every) > len(new) else ""
-        found += [
+        judgements += [
             _state(
                 names,
                 "forbid_new_kernels",
@@ -131,7 +131,7 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
             )
             for row in new
         ] or [_state(names, "forbid_new_kernels", None, HELD, f"{names}: no kernel{small} is new.")]
-    return found
+    return judgements
 
 
 def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]], rows: Sequence[Mapping] = ()) -> list[dict]:
@@ -150,42 +150,44 @@ def missing(document: Mapping, exports: Mapping[str, Sequence[Mapping]], rows: S
         Rows of `comparison.parquet`.
     """
     names = f"{document['baseline']['dataset']} -> {document['candidate']['dataset']}"
-    found = [] if document["why"] is None else [document["why"].removesuffix(".")]
+    reasons = [] if document["why"] is None else [document["why"].removesuffix(".")]
     ranks = []
     for side in ("baseline", "candidate"):
         main = document[side]["dataset"]
-        unread = [one for one in document.get("unread_repeats", ()) if one["side"] == side]
-        copies = [one["dataset"] for one in (document.get("same_content") or {}).get("repeats", ())]
-        named = dict.fromkeys((main, *document[side].get("repeats", []), *(one["dataset"] for one in unread), *copies))
-        for one in unread:
-            if all(export["status"] == "read" for export in exports.get(one["dataset"], ())):
-                found.append(f"{one['dataset']}, a repeat of the {side}, is in no number: {one['why']}")
+        unread = [repeat for repeat in document.get("unread_repeats", ()) if repeat["side"] == side]
+        copies = [copy["dataset"] for copy in (document.get("same_content") or {}).get("repeats", ())]
+        named = dict.fromkeys(
+            (main, *document[side].get("repeats", []), *(repeat["dataset"] for repeat in unread), *copies)
+        )
+        for repeat in unread:
+            if all(export["status"] == "read" for export in exports.get(repeat["dataset"], ())):
+                reasons.append(f"{repeat['dataset']}, a repeat of the {side}, is in no number: {repeat['why']}")
         for export in (export for dataset in named for export in exports.get(dataset, ())):
             if export["status"] != "read":
                 word = "could not be read" if export["status"] == "refused" else "could be read in part only"
                 why = export["error"]["found"] if export["error"] else "see its capabilities.json"
-                found.append(f"export {export['export']} of the {side} {word}: {elided(' '.join(why.split()), 200)}")
+                reasons.append(f"export {export['export']} of the {side} {word}: {elided(' '.join(why.split()), 200)}")
             else:
-                found += [f"export {export['export']} of the {side} {words}" for words in _left_out(export)]
+                reasons += [f"export {export['export']} of the {side} {words}" for words in _left_out(export)]
         ranks.append(sorted({rank for export in exports.get(main, ()) for rank in export["ranks"] or ()}))
     if ranks[0] != ranks[1]:
-        found.append(f"the baseline has ranks {ranks[0]}, the candidate {ranks[1]}")
-    found += _fewer_launches(rows)
-    sentences = [f"{names}: {sentence}; the gate stays closed." for sentence in found]
+        reasons.append(f"the baseline has ranks {ranks[0]}, the candidate {ranks[1]}")
+    reasons += _fewer_launches(rows)
+    sentences = [f"{names}: {sentence}; the gate stays closed." for sentence in reasons]
     return [_state(names, MISSING_DATA, None, INCONCLUSIVE, sentence) for sentence in sentences]
 
 
 def _left_out(export: Mapping) -> list[str]:
     """Return what an export that was read lacks: launches that could not be used, and events that the profiler lost."""
-    found = []
+    lacks = []
     left_out = export.get("left_out") or {"rows": 0, "of": 0}
     if left_out["rows"] > MOST_LEFT_OUT * left_out["of"]:
         share = 100 * left_out["rows"] / left_out["of"]
-        found.append(f"lacks {left_out['rows']:,} of {left_out['of']:,} launches ({share:.2g} %) that cannot be used")
-    lost = next((one for one in export.get("issues", ()) if one["kind"] == LOST), None)
+        lacks.append(f"lacks {left_out['rows']:,} of {left_out['of']:,} launches ({share:.2g} %) that cannot be used")
+    lost = next((issue for issue in export.get("issues", ()) if issue["kind"] == LOST), None)
     if lost is not None:
-        found.append(f"may lack launches: {elided(' '.join(lost['detail'].split()), 200)}")
-    return found
+        lacks.append(f"may lack launches: {elided(' '.join(lost['detail'].split()), 200)}")
+    return lacks
 
 
 def _fewer_launches(rows: Sequence[Mapping]) -> list[str]:
@@ -233,11 +235,13 @@ def _kernels_without_interval(
     names: str, limit: str, kernels: Sequence[Mapping], rows: Sequence[Mapping], totals: Sequence[int], least: float
 ) -> list[dict]:
     """Return one state if the kernels of both runs that have no interval are too much of a run to be passed over."""
-    known = {row["candidate"] for row in rows if row["low_percent"] is not None}
+    with_interval = {row["candidate"] for row in rows if row["low_percent"] is not None}
     others = [
         part
         for part in kernels
-        if part["match"] not in (NEW, GONE) and part["kernel"] not in known and _share(part, totals, "ns") >= least
+        if part["match"] not in (NEW, GONE)
+        and part["kernel"] not in with_interval
+        and _share(part, totals, "ns") >= least
     ]
     together = {f"{side}_ns": sum(part[f"{side}_ns"] for part in others) for side in ("baseline", "candidate")}
     share = _share(together, totals, "ns")

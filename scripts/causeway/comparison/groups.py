@@ -76,8 +76,8 @@ def configuration_pairs(sides: Sequence[Side], matches: Sequence[Match]) -> dict
             ours = by_kernel[0].get(match.baseline, {})
             theirs = by_kernel[1].get(match.candidate, {})
             pairs |= {
-                one: (other, how, match)
-                for one, other, how in match_configurations(ours, theirs, sides[0].main.leading)
+                number: (other, how, match)
+                for number, other, how in match_configurations(ours, theirs, sides[0].main.leading)
             }
     return pairs
 
@@ -103,18 +103,18 @@ def pairs_of(
         if match.baseline is not None and match.candidate is not None:
             names = baseline.kernels.names[match.baseline], candidate.kernels.names[match.candidate]
             yield Pair("kernel", (match.baseline, match.candidate), names, match.how, match.note)
-    for one, (other, how, match) in configurations.items():
+    for number, (other, how, match) in configurations.items():
         ours, theirs = (
             f"{run.kernels.names[kernel]} | {grouping.words(shape)}"
-            for run, (kernel, shape) in zip((baseline, candidate), _of(sides, one, other), strict=True)
+            for run, (kernel, shape) in zip((baseline, candidate), _of(sides, number, other), strict=True)
         )
         words = [match.note] if match.note else []
         words += [f"configurations matched by {how}"] if how != EXACT else []
-        yield Pair("configuration", (one, other), (ours, theirs), match.how, "; ".join(words))
+        yield Pair("configuration", (number, other), (ours, theirs), match.how, "; ".join(words))
 
 
-def _of(sides: Sequence[Side], one: int, other: int) -> tuple[tuple, tuple]:
-    return sides[0].main.configurations[one], sides[1].main.configurations[other]
+def _of(sides: Sequence[Side], number: int, other: int) -> tuple[tuple, tuple]:
+    return sides[0].main.configurations[number], sides[1].main.configurations[other]
 
 
 @dataclass
@@ -122,7 +122,7 @@ class Judged:
     """A group with its estimates, and of its own launches per side the totals and the share of the deviations."""
 
     pair: Pair
-    found: dict[str, Estimate]
+    estimates: dict[str, Estimate]
     totals: list[tuple[int, int]]
     shares: list[float]
     mixed: EqualMix
@@ -155,7 +155,7 @@ def compare_groups(
         Levels and metrics that it does not name are left out.
     """
     configurations = configuration_pairs(sides, matches)
-    to_candidate = {one: other for one, (other, *_) in configurations.items()}
+    to_candidate = {number: other for number, (other, *_) in configurations.items()}
     levels: dict[str, list[Judged]] = {}
     has_common = any(match.how not in (NEW, GONE) for match in matches)
     for pair in pairs_of(sides, matches, configurations, grouping) if has_common else ():
@@ -175,23 +175,26 @@ def compare_groups(
     kept: dict[str, list[Judged]] = {}
     left_out = {}
     for level, judged in levels.items():
-        judged.sort(key=lambda one: -max(total for _, total in one.totals))
+        judged.sort(key=lambda judgement: -max(total for _, total in judgement.totals))
         kept[level] = judged[: MOST.get(level, len(judged))]
         left_out[grouping.levels[level]] = len(judged) - len(kept[level])
-        for one in kept[level]:
-            rng = generator_64(seed, sides[0].main.dataset, sides[1].main.dataset, level, *one.pair.names)
-            one.found = estimates(sides, level, one.pair.groups, one.mixed, choices, rng)
+        for judgement in kept[level]:
+            rng = generator_64(seed, sides[0].main.dataset, sides[1].main.dataset, level, *judgement.pair.names)
+            judgement.estimates = estimates(sides, level, judgement.pair.groups, judgement.mixed, choices, rng)
     rows = []
     for metric in grouping.metrics:
-        weights = [(one.found.get(metric), max(total for _, total in one.totals)) for one in kept.get("kernel", [])]
+        weights = [
+            (judgement.estimates.get(metric), max(total for _, total in judgement.totals))
+            for judgement in kept.get("kernel", [])
+        ]
         least = typical_floor([(estimate.floor, weight) for estimate, weight in weights if estimate is not None])
         for level, judged in kept.items():
             own = (
                 level in ("run", "rank") and metric == "time_per_launch"
             )  # sums over many kernels are steadier than any of them
-            mine = [one for one in judged if metric in one.found]
+            with_metric = [judgement for judgement in judged if metric in judgement.estimates]
             chosen = choices if metric == "time_per_launch" else choices.of_variability()
-            rows += _judged_rows(mine, metric, None if own else least, chosen, grouping)
+            rows += _judged_rows(with_metric, metric, None if own else least, chosen, grouping)
     return rows, left_out
 
 
@@ -199,30 +202,35 @@ def _judged_rows(
     judged: Sequence[Judged], metric: str, least: float | None, choices: Choices, grouping: Grouping
 ) -> list[dict]:
     """Return the rows of one family of tests; no floor is below `least`."""
-    found = [one.found[metric].with_floor(least) for one in judged]
-    found = [
-        replace(estimate, low=None, high=None, error=None) if one.uncovered(metric, grouping.parts) else estimate
-        for one, estimate in zip(judged, found, strict=True)
+    group_estimates = [judgement.estimates[metric].with_floor(least) for judgement in judged]
+    group_estimates = [
+        replace(estimate, low=None, high=None, error=None) if judgement.uncovered(metric, grouping.parts) else estimate
+        for judgement, estimate in zip(judged, group_estimates, strict=True)
     ]
-    p_values = [p_value(estimate, choices) for estimate in found]
+    p_values = [p_value(estimate, choices) for estimate in group_estimates]
     rows = []
-    for one, estimate, p, q in zip(judged, found, p_values, adjusted(p_values), strict=True):
-        values = [total / launches for launches, total in one.totals] if metric == "time_per_launch" else one.shares
+    for judgement, estimate, p, q in zip(judged, group_estimates, p_values, adjusted(p_values), strict=True):
+        values = (
+            [total / launches for launches, total in judgement.totals]
+            if metric == "time_per_launch"
+            else judgement.shares
+        )
         sentence = verdict(estimate, q, choices)
-        other_work = one.uncovered(metric, grouping.parts)
+        other_work = judgement.uncovered(metric, grouping.parts)
         sentence = (sentence[0], other_work) if other_work else sentence
         shown = replace(estimate, floor=claim_floor(estimate, choices))
         unit = "ns" if metric == "time_per_launch" else "ratio"
-        pair = replace(one.pair, level=grouping.levels[one.pair.level])
+        pair = replace(judgement.pair, level=grouping.levels[judgement.pair.level])
         row = row_of(pair, grouping.metrics[metric], unit, values, shown, p, q, sentence)
         if other_work:
             row["note"] = "; ".join(filter(None, [row["note"], other_work]))
         row |= {
             f"{side}_launches": launches
-            for side, (launches, _) in zip(("baseline", "candidate"), one.totals, strict=True)
+            for side, (launches, _) in zip(("baseline", "candidate"), judgement.totals, strict=True)
         }
         row |= {
-            f"{side}_total_ns": total for side, (_, total) in zip(("baseline", "candidate"), one.totals, strict=True)
+            f"{side}_total_ns": total
+            for side, (_, total) in zip(("baseline", "candidate"), judgement.totals, strict=True)
         }
         rows.append(row)
     return rows

@@ -75,13 +75,15 @@ def compare_operators(
             [opened.enter_context(OperatorCalls(run.dataset, folders[run.dataset], run.ranks)) for run in side.runs]
             for side in sides
         ]
-        every = [one for side in calls for one in side]
-        without = [one.dataset for one in every if not one.gpu_time_ns]
+        every = [run_calls for side in calls for run_calls in side]
+        without = [run_calls.dataset for run_calls in every if not run_calls.gpu_time_ns]
         if without:
             return Operators([], None, {}, _no_operators(without) if len(without) < len(every) else [])
-        unshaped = [one.dataset for one in every if not one.has_shapes]
-        by_type = not unshaped and all(one.has_types for one in every)
-        runs = [[measured(*one.grouped(not unshaped, by_type), leading=0) for one in side] for side in calls]
+        unshaped = [run_calls.dataset for run_calls in every if not run_calls.has_shapes]
+        by_type = not unshaped and all(run_calls.has_types for run_calls in every)
+        runs = [
+            [measured(*run_calls.grouped(not unshaped, by_type), leading=0) for run_calls in side] for side in calls
+        ]
     ours = [Side(side) for side in runs]
     matches = match_operators(*(side.main.kernels for side in ours))
     grouping = replace(OF_CALLS, parts="operators") if unshaped else OF_CALLS
@@ -140,7 +142,7 @@ def _worth(time_ns: float, share: float | None) -> int | None:
 
 def _by_operator(sides: Sequence[Side], matches: Sequence[Match], share: float | None) -> list[dict]:
     """Return where the difference of the time in operators comes from, operator by operator."""
-    pairs = {one: other for one, (other, *_) in configuration_pairs(sides, matches).items()}
+    pairs = {number: other for number, (other, *_) in configuration_pairs(sides, matches).items()}
     return [
         {
             "operator": row["kernel"],
@@ -161,19 +163,20 @@ def _by_shape(sides: Sequence[Side], matches: Sequence[Match], share: float | No
     """Return the calls of each operator with each input of both sides, those with the most time first: what the change
     of a call's time makes of all calls of the candidate.
     """
-    found = []
-    for one, (other, *_) in configuration_pairs(sides, matches).items():
+    rows = []
+    for baseline, (other, *_) in configuration_pairs(sides, matches).items():
         kernel, (dims, types) = sides[1].main.configurations[other]
         before, after = (
-            side.totals(0, "configuration", number)[number] for side, number in zip(sides, (one, other), strict=True)
+            side.totals(0, "configuration", number)[number]
+            for side, number in zip(sides, (baseline, other), strict=True)
         )
         change = math.fsum([after.time_ns, -after.launches * before.time_ns / before.launches])
         name = sides[1].main.kernels.names[kernel]
-        found.append(
+        rows.append(
             {
                 "name": f"{name} | {input_words((dims, types))}",
                 "operator": name,
-                "baseline_operator": sides[0].main.kernels.names[sides[0].main.configurations[one][0]],
+                "baseline_operator": sides[0].main.kernels.names[sides[0].main.configurations[baseline][0]],
                 "dims": dims,
                 "types": types,
                 "baseline_calls": before.launches,
@@ -184,5 +187,5 @@ def _by_shape(sides: Sequence[Side], matches: Sequence[Match], share: float | No
                 "step_ns": _worth(change, share),
             }
         )
-    found.sort(key=lambda row: (-max(row["baseline_ns"], row["candidate_ns"]), row["name"]))
-    return found[: MOST["configuration"]]
+    rows.sort(key=lambda row: (-max(row["baseline_ns"], row["candidate_ns"]), row["name"]))
+    return rows[: MOST["configuration"]]

@@ -96,17 +96,17 @@ def _difference(
 ) -> Estimate:
     """Return a change with its interval from each side's replicates, number of blocks and effective number."""
     blocks = parts[0][1], parts[1][1]
-    found = Estimate(change, floor=floor, blocks=blocks, effective=(parts[0][2], parts[1][2]))
+    estimate = Estimate(change, floor=floor, blocks=blocks, effective=(parts[0][2], parts[1][2]))
     free = min(blocks) - 1
     if free < LEAST_BLOCKS - 1:
-        return found
+        return estimate
     noise = parts[1][0] * np.sqrt(parts[1][1] / (parts[1][1] - 1)) - parts[0][0] * np.sqrt(
         parts[0][1] / (parts[0][1] - 1)
     )
     tail = (1 - choices.confidence) / 2
     low, high = np.quantile(noise - noise.mean(), [tail, 1 - tail]) * stats.t.isf(tail, free) / stats.norm.isf(tail)
     ends = change + float(low), change + float(high)
-    return replace(found, low=ends[0], high=ends[1], error=float(noise.std()), freedom=free)
+    return replace(estimate, low=ends[0], high=ends[1], error=float(noise.std()), freedom=free)
 
 
 def compare_efficiency(
@@ -126,18 +126,18 @@ def compare_efficiency(
     every = [course for side in sides for course in side]
     shared = set.intersection(*({rank for rank in course.value if rank in course.cells} for course in every))
     for level, ranks in (("run", [None] if None in shared else []), ("rank", sorted(shared - {None}))):
-        found = []
+        estimates = []
         for rank in ranks:
             if all(len(side) == 1 for side in sides):
-                found.append(
+                estimates.append(
                     _single([side[0] for side in sides], rank, choices, generator_64(seed, *names, "efficiency", rank))
                 )
             else:
-                found.append(
+                estimates.append(
                     between_runs([[course.value[rank] for course in side] for side in sides], [0.0], choices.confidence)
                 )
-        p_values = [p_value(estimate, choices) for estimate in found]
-        for rank, estimate, p, q in zip(ranks, found, p_values, adjusted(p_values), strict=True):
+        p_values = [p_value(estimate, choices) for estimate in estimates]
+        for rank, estimate, p, q in zip(ranks, estimates, p_values, adjusted(p_values), strict=True):
             word = "all devices" if rank is None else str(rank)
             values = [side[0].value[rank] for side in sides]
             judged, why = verdict(estimate, q, choices)
@@ -175,13 +175,13 @@ def compare_times(metric: str, times: Sequence[Sequence[int | None]], choices: C
         ns.
     choices : Choices
     """
-    known = [[time for time in side if time] for side in times]
-    if known != [list(side) for side in times]:
+    recorded = [[time for time in side if time] for side in times]
+    if recorded != [list(side) for side in times]:
         return []
-    logs = [[float(np.log(time)) for time in side] for side in known]
+    logs = [[float(np.log(time)) for time in side] for side in recorded]
     pair = Pair("run", (0, 0), (metric, metric), EXACT)
-    values = [side[0] for side in known]
-    if all(len(side) == 1 for side in known):
+    values = [side[0] for side in recorded]
+    if all(len(side) == 1 for side in recorded):
         why = f"one run on each side: {TIMES[metric]} is a single number, and says nothing of its own noise"
         return [row_of(pair, metric, "ns", values, Estimate(logs[1][0] - logs[0][0]), None, None, (INCONCLUSIVE, why))]
     estimate = between_runs(logs, [0.0], choices.confidence)
@@ -265,11 +265,11 @@ def decomposition(sides: Sequence, matches: Sequence, pairs: Mapping[int, int]) 
             {} if number is None else side.totals(0, "kernel", number)
             for side, number in zip(sides, (match.baseline, match.candidate), strict=True)
         ]
-        sums = [sum(one.time_ns for one in side.values()) for side in totals]
+        sums = [sum(total.time_ns for total in side.values()) for side in totals]
         shared = [
-            (totals[0][one], totals[1][other])
-            for one, other in pairs.items()
-            if one in totals[0] and other in totals[1]
+            (totals[0][ours], totals[1][other])
+            for ours, other in pairs.items()
+            if ours in totals[0] and other in totals[1]
         ]
         launches = round(math.fsum((after[0] - before[0]) * before[1] / before[0] for before, after in shared))
         common = sum(after[1] - before[1] for before, after in shared)

@@ -60,17 +60,17 @@ class Side:
     def _summed(self, index: int, level: str) -> dict[int, dict[int, LaunchTotals]]:
         run = self.runs[index]
         main = {number: ours for ours, number in self._maps[index]["configuration"].items()}
-        found: dict[int, dict[int, LaunchTotals]] = {}
+        by_group: dict[int, dict[int, LaunchTotals]] = {}
         for group, (configuration, _, _, *measured) in zip(
             run.group_of(level).tolist(), run.strata.tolist(), strict=True
         ):
             ours = main.get(
                 configuration, -1 - configuration
             )  # a configuration that only the repeat has keeps a number of its own
-            known = found.setdefault(group, {}).get(ours, (0, 0, 0))
-            found[group][ours] = LaunchTotals(*(one + more for one, more in zip(known, measured, strict=True)))
-        found.pop(-1, None)
-        return found
+            sums = by_group.setdefault(group, {}).get(ours, (0, 0, 0))
+            by_group[group][ours] = LaunchTotals(*(before + more for before, more in zip(sums, measured, strict=True)))
+        by_group.pop(-1, None)
+        return by_group
 
 
 def _numbers(run: Run, main: Run) -> dict[str, dict[int, int]]:
@@ -82,32 +82,32 @@ def _numbers(run: Run, main: Run) -> dict[str, dict[int, int]]:
         "rank": (main.ranks, run.ranks),
         "region": (main.regions, run.regions),
     }
-    found = {}
+    numbers = {}
     for level, (ours, theirs) in groups.items():
         indices = {name: number for number, name in enumerate(theirs)}
-        found[level] = {number: indices[name] for number, name in enumerate(ours) if name in indices}
+        numbers[level] = {number: indices[name] for number, name in enumerate(ours) if name in indices}
     names = main.kernels.names, run.kernels.names
-    found["kernel"] = {
-        one: other
-        for one, other in pairs_in(match_kernels(main.kernels, run.kernels)).items()
-        if without_build_numbers(names[0][one]) == without_build_numbers(names[1][other])
+    numbers["kernel"] = {
+        ours: other
+        for ours, other in pairs_in(match_kernels(main.kernels, run.kernels)).items()
+        if without_build_numbers(names[0][ours]) == without_build_numbers(names[1][other])
     }
     shapes = shapes_by_kernel(main)
     others = shapes_by_kernel(run)
-    found["configuration"] = {
+    numbers["configuration"] = {
         ours: theirs
-        for kernel, other in found["kernel"].items()
+        for kernel, other in numbers["kernel"].items()
         for ours, theirs, _ in match_configurations(shapes.get(kernel, {}), others.get(other, {}), main.leading)
     }
-    return found
+    return numbers
 
 
 def shapes_by_kernel(run: Run) -> dict[int, dict[tuple, int]]:
     """Return the numbers of a run's configurations by shape, by kernel."""
-    found: dict[int, dict[tuple, int]] = {}
+    by_kernel: dict[int, dict[tuple, int]] = {}
     for number, (kernel, shape) in enumerate(run.configurations):
-        found.setdefault(kernel, {})[shape] = number
-    return found
+        by_kernel.setdefault(kernel, {})[shape] = number
+    return by_kernel
 
 
 @dataclass(frozen=True)
@@ -153,33 +153,33 @@ def at_equal_mix(sides: Sequence[Side], level: str, groups: Sequence[int], pairs
         Where no configuration is in common (covered: 0), of all launches on each side, as many as the candidate's. None
         if a run does not have the group.
     """
-    found = [
+    sums = [
         [side.totals(index, level, group) for index in range(len(side.runs))]
         for side, group in zip(sides, groups, strict=True)
     ]
-    if not all(totals for side in found for totals in side):
+    if not all(totals for side in sums for totals in side):
         return None
     back = {ours: theirs for theirs, ours in pairs.items()}
     common = [
         ours
         for ours in sorted(back)
-        if all(back[ours] in totals for totals in found[0]) and all(ours in totals for totals in found[1])
+        if all(back[ours] in totals for totals in sums[0]) and all(ours in totals for totals in sums[1])
     ]
     indices = [back[ours] for ours in common], common
-    weights = [found[1][0][ours].launches for ours in common]
+    weights = [sums[1][0][ours].launches for ours in common]
     if not common:
-        found = [[{0: _summed(totals)} for totals in side] for side in found]
+        sums = [[{0: _summed(totals)} for totals in side] for side in sums]
         indices = [0], [0]
-        weights = [found[1][0][0].launches]
+        weights = [sums[1][0][0].launches]
     times, deviations = (
         [
             [_weighted(totals, kept, weights, column) for totals in side]
-            for side, kept in zip(found, indices, strict=True)
+            for side, kept in zip(sums, indices, strict=True)
         ]
         for column in ("time_ns", "deviation_ns")
     )
     covered, covered_deviations = (
-        min(_covered(totals, kept, column) for side, kept in zip(found, indices, strict=True) for totals in side)
+        min(_covered(totals, kept, column) for side, kept in zip(sums, indices, strict=True) for totals in side)
         if common
         else 0.0
         for column in ("time_ns", "deviation_ns")
@@ -194,14 +194,15 @@ def at_equal_mix(sides: Sequence[Side], level: str, groups: Sequence[int], pairs
 def _weighted(totals: Mapping[int, LaunchTotals], kept: Sequence[int], weights: Sequence[int], column: str) -> float:
     """Return what so many launches of these configurations have of a column, by the mean of each."""
     return math.fsum(
-        weight * getattr(totals[one], column) / totals[one].launches for one, weight in zip(kept, weights, strict=True)
+        weight * getattr(totals[configuration], column) / totals[configuration].launches
+        for configuration, weight in zip(kept, weights, strict=True)
     )
 
 
 def _covered(totals: Mapping[int, LaunchTotals], kept: Sequence[int], column: str) -> float:
     """Return the share of a column in these configurations; 1 of nothing."""
-    whole = sum(getattr(one, column) for one in totals.values())
-    return sum(getattr(totals[one], column) for one in kept) / whole if whole else 1.0
+    whole = sum(getattr(sums, column) for sums in totals.values())
+    return sum(getattr(totals[configuration], column) for configuration in kept) / whole if whole else 1.0
 
 
 def _summed(totals: Mapping[int, LaunchTotals]) -> LaunchTotals:
@@ -210,12 +211,12 @@ def _summed(totals: Mapping[int, LaunchTotals]) -> LaunchTotals:
 
 def deviation_share(series: Sequence[Series], total_ns: int) -> float:
     """Return the sum of |duration - mean of its configuration| over the sum of durations."""
-    return sum(int(one.cells[:, 2].sum()) for one in series) / total_ns if total_ns else 0.0
+    return sum(int(part.cells[:, 2].sum()) for part in series) / total_ns if total_ns else 0.0
 
 
 def launches_of(totals: Mapping[int, LaunchTotals]) -> tuple[int, int]:
     """Return launches and sum of durations over all configurations."""
-    return sum(one.launches for one in totals.values()), sum(one.time_ns for one in totals.values())
+    return sum(sums.launches for sums in totals.values()), sum(sums.time_ns for sums in totals.values())
 
 
 def half_change(series: Sequence[Series], mean_ns: float, column: int) -> float | None:
@@ -225,12 +226,12 @@ def half_change(series: Sequence[Series], mean_ns: float, column: int) -> float 
     launches.
     """
     halves = [np.zeros(3), np.zeros(3)]
-    for one in series:
-        middle = one.cells.shape[0] // 2
+    for part in series:
+        middle = part.cells.shape[0] // 2
         if middle < 4:
             continue
-        halves[0] += one.cells[:middle].sum(axis=0)
-        halves[1] += one.cells[middle:].sum(axis=0)
+        halves[0] += part.cells[:middle].sum(axis=0)
+        halves[1] += part.cells[middle:].sum(axis=0)
     if not all(half[0] for half in halves):
         return None
     means = [half[column] / half[0] + (mean_ns if column == 1 else 0.0) for half in halves]

@@ -31,7 +31,9 @@ def bins_of(opened: Sequence[Opened], clocks: Mapping[str, Clock], count: int, c
     """Return the edges of `count` bins of equal width (fewer on a span of fewer ns) over the time in which ranks are
     compared (`chosen`), else over all windows; int64, shape (bins + 1,), ns on the dataset's time line.
     """
-    windows = [clocks[one.export].aligned(np.array(window)) for one in opened for window in one.windows.values()]
+    windows = [
+        clocks[export.export].aligned(np.array(window)) for export in opened for window in export.windows.values()
+    ]
     ends = [np.array(chosen.window)] if chosen.window else windows
     first, last = (int(np.min(ends)), int(np.max(ends))) if ends else (0, 1)
     width = max(1, -(-(last - first) // count))
@@ -78,22 +80,26 @@ def measure_efficiency(
         clocks = clocks_of(document_of_clocks)
         filtered = why_not(folders, EFFICIENCY)
         usable = [] if filtered else [Path(folder) for folder in folders]
-        mine = ranks.share_of([folder_bytes(folder) for folder in usable])
+        indices = ranks.share_of([folder_bytes(folder) for folder in usable])
         here = {
-            at: (one, regions.times_of(one.folder), _recorded(one, len(usable)))
-            for at in mine
-            if (one := open_export(usable[at]))
+            index: (export, regions.times_of(export.folder), _recorded(export, len(usable)))
+            for index in indices
+            if (export := open_export(usable[index]))
         }
     everywhere = merged(ranks.exchange(here))
-    opened = [one for one, _, _ in everywhere.values()]
+    opened = [export for export, _, _ in everywhere.values()]
     recorded = [covered for _, _, covered in everywhere.values()]
     common = common_time(opened, recorded, clocks, are_aligned=document_of_clocks["method"] != "zero")
     with ranks.together():
-        in_common = {at: ranks_in_common(one, common, clocks[one.export]) for at, (one, _, _) in here.items()}
+        in_common = {
+            index: ranks_in_common(export, common, clocks[export.export]) for index, (export, _, _) in here.items()
+        }
     in_common = merged(ranks.exchange(in_common))
-    chosen = compared_time(common, {rank: one for of_export in in_common.values() for rank, one in of_export.items()})
+    chosen = compared_time(
+        common, {rank: activity for of_export in in_common.values() for rank, activity in of_export.items()}
+    )
     edges = bins_of(opened, clocks, choices["bins"], chosen)
-    least = sum(stop - begin for one in opened for begin, stop in one.windows.values()) // 1000
+    least = sum(stop - begin for export in opened for begin, stop in export.windows.values()) // 1000
     names = regions.choose([times for _, times, _ in everywhere.values()], choices["regions"], least)
     gpus = groups(opened)
     with ranks.together():
@@ -101,18 +107,21 @@ def measure_efficiency(
         works = {}
         moved = {}
         shapes = {}
-        for at, (one, _, _) in here.items():
-            clock = clocks[one.export]
+        for index, (export, _, _) in here.items():
+            clock = clocks[export.export]
             within = chosen.regions_within(clock)
-            own = chosen.windows(one, clock)
-            measured[at] = measure(one, names, clock.own(edges), limits, windows=own, regions_within=within)
-            works[at] = work_from(one.folder, measured[at].launches)
-            if measured[at].copies[:, list(MIGRATIONS), 0].any():
-                moved[at] = migrations_of(one.folder)
-            shapes[at] = launch_shapes(one.folder, measured[at].launches)
-            measured[at].launches = LaunchSums(0)
-            LOG.info("%s: %d ranks, %d devices measured", one.export, len(one.windows), len(one.devices))
-        shared = {at: measure_shared(gpus[at], names, edges, clocks, chosen) for at in ranks.share_of([1] * len(gpus))}
+            own = chosen.windows(export, clock)
+            measured[index] = measure(export, names, clock.own(edges), limits, windows=own, regions_within=within)
+            works[index] = work_from(export.folder, measured[index].launches)
+            if measured[index].copies[:, list(MIGRATIONS), 0].any():
+                moved[index] = migrations_of(export.folder)
+            shapes[index] = launch_shapes(export.folder, measured[index].launches)
+            measured[index].launches = LaunchSums(0)
+            LOG.info("%s: %d ranks, %d devices measured", export.export, len(export.windows), len(export.devices))
+        shared = {
+            index: measure_shared(gpus[index], names, edges, clocks, chosen)
+            for index in ranks.share_of([1] * len(gpus))
+        }
     parts = ranks.collect((measured, shared, works, moved, shapes))
     with ranks.together():
         if parts is not None:
@@ -120,24 +129,26 @@ def measure_efficiency(
             roles = roles_of(works.values())
             dataset = MeasuredDataset([*of_exports.values()] or [_nothing()], names, [*of_gpus.values()], chosen)
             devices = [
-                row for one in opened for row in rows_if_there(one.folder, "devices", ["rank", "device", "name"])
+                row for export in opened for row in rows_if_there(export.folder, "devices", ["rank", "device", "name"])
             ]
             names_of = {(row["rank"], row["device"]): row["name"] for row in devices}
-            found = document(name, dataset, document_of_clocks, edges, limits.small_kernel_ns, names_of)
-            found["roles"] = role_balance(dataset, [(one.ranks, one.kernels) for one in roles], different_work(roles))
-            if found["roles"]["sentence"]:
-                found["notes"].append(f"{found['roles']['sentence']}: load balance counts within each role")
-            found["migrations"] = migration_facts(moved.values())
-            found["launch_shapes"] = rows_of(list(shapes.values()))
-            found["why"] = filtered or found["why"]
-            write_json(found, out_json, schema="efficiency")
+            efficiency = document(name, dataset, document_of_clocks, edges, limits.small_kernel_ns, names_of)
+            efficiency["roles"] = role_balance(
+                dataset, [(role.ranks, role.kernels) for role in roles], different_work(roles)
+            )
+            if efficiency["roles"]["sentence"]:
+                efficiency["notes"].append(f"{efficiency['roles']['sentence']}: load balance counts within each role")
+            efficiency["migrations"] = migration_facts(moved.values())
+            efficiency["launch_shapes"] = rows_of(list(shapes.values()))
+            efficiency["why"] = filtered or efficiency["why"]
+            write_json(efficiency, out_json, schema="efficiency")
             rows = table(dataset, edges if opened else edges[:1], role_numbers(roles))
             write_table(rows, out_table, "efficiency", metadata={"dataset": name})
 
 
-def _recorded(one: Opened, exports: int) -> Windows:
+def _recorded(opened: Opened, exports: int) -> Windows:
     """Return what the recording of each rank covers, where there are others that it can be compared with."""
-    return recorded_spans(one.folder) if exports > 1 or len(one.windows) > 1 else {}
+    return recorded_spans(opened.folder) if exports > 1 or len(opened.windows) > 1 else {}
 
 
 def _nothing() -> Measured:

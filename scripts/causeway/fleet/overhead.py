@@ -121,5 +121,5 @@ def measure_on_gpu(launches: int, work_launches: int, repeats: int) -> dict:
 
     launch(work_launches)
     recorded()
-    found = paired_overhead(lambda: launch(work_launches), recorded, repeats)
-    return found | {"device": torch.cuda.get_device_name(), "launches": launches, "work_launches": work_launches}
+    overhead = paired_overhead(lambda: launch(work_launches), recorded, repeats)
+    return overhead | {"device": torch.cuda.get_device_name(), "launches": launches, "work_launches": work_launches}

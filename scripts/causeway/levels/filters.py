@@ -196,15 +196,15 @@ class _Reduction:
 
     def used(self) -> set[int]:
         """Return the configurations of the rows that are kept; the table is read for it."""
-        found: set[int] = set()
+        configurations: set[int] = set()
         if self.classes is not None:
             with open_table(self.path, self.name) as file:
                 for batch in file.iter_batches(use_threads=False):
                     kept = batch.filter(
                         pa.array(self._keep(batch, self._class_of(batch), _integers(batch, "duration_ns")))
                     )
-                    found |= set(pc.unique(kept.column("configuration")).to_pylist())
-        return found
+                    configurations |= set(pc.unique(kept.column("configuration")).to_pylist())
+        return configurations
 
     def write(self, path: Path, numbers: np.ndarray) -> None:
         """Stream the table into the reduced one, in which configurations have the numbers that `numbers` gives for
@@ -229,9 +229,9 @@ class _Reduction:
         keep = self._keep(batch, classes, duration)
         for sums, rows in ((self.before, slice(None)), (self.kept, keep), (self.dropped, ~keep)):
             for index in np.unique(classes[rows]).tolist():
-                mine = classes[rows] == index
-                sums[0][CLASSES[index]] += int(mine.sum())
-                sums[1][CLASSES[index]] += 0 if duration is None else int(duration[rows][mine].sum())
+                of_class = classes[rows] == index
+                sums[0][CLASSES[index]] += int(of_class.sum())
+                sums[1][CLASSES[index]] += 0 if duration is None else int(duration[rows][of_class].sum())
         kept = batch.filter(pa.array(keep))
         self._note(kept)
         return kept
@@ -303,7 +303,7 @@ class _Reduction:
         RuntimeError
             If what was kept and what was dropped are not together what was there.
         """
-        found = {}
+        by_class = {}
         for name in sorted(self.before[0]):
             entry = {
                 what: {
@@ -314,8 +314,8 @@ class _Reduction:
             }
             if any(numbers["before"] != numbers["kept"] + numbers["dropped"] for numbers in entry.values()):
                 raise RuntimeError(f"{self.path}: class {name}: {entry} does not add up")
-            found[name] = entry
-        return found
+            by_class[name] = entry
+        return by_class
 
 
 def _integers(batch: pa.RecordBatch, name: str) -> np.ndarray | None:
@@ -401,15 +401,15 @@ def ruled_out(numbers: Mapping) -> dict[str, str]:
     """
     keep = numbers["keep"]
     whole = len(keep) == 1 and {name for name, value in keep[0].items() if value is not None} <= ONLY_WHERE_AND_WHEN
-    found = {}
+    reasons = {}
     for analysis, tables in NEEDS.items():
         dropped = counted([numbers], tables, "dropped")
         if dropped and (analysis == STRAGGLERS or not whole):
-            found[analysis] = (
+            reasons[analysis] = (
                 f"not computed: the filter dropped {dropped}; compute it on the unfiltered dataset"
                 f" {numbers['source_dataset']}"
             )
-    return found
+    return reasons
 
 
 def reduced_capabilities(document: dict, left: Sequence[_Reduction], numbers: Mapping) -> dict:
@@ -427,19 +427,21 @@ def reduced_capabilities(document: dict, left: Sequence[_Reduction], numbers: Ma
     """
     if document["status"] == "refused":
         return dict(document)
-    rows = {one.name: one.rows for one in left}
-    spans = [one for one in left if one.first_ns is not None]
-    first = next((one for one in spans if one.name == "launches"), spans[0] if spans else None)
+    rows = {reduction.name: reduction.rows for reduction in left}
+    spans = [reduction for reduction in left if reduction.first_ns is not None]
+    first = next((reduction for reduction in spans if reduction.name == "launches"), spans[0] if spans else None)
     time = document["time"]
     if time and time["has_start"]:
         time = time | {
             "first_ns": first.first_ns if first else None,
-            "last_ns": max((one.last_ns for one in left if one.last_ns is not None), default=None),
+            "last_ns": max((reduction.last_ns for reduction in left if reduction.last_ns is not None), default=None),
         }
     return document | {
         "tables": document["tables"] | rows,
-        "ranks": sorted(set().union(*(one.ranks for one in left))),
-        "streams": {str(rank): len(one.streams[rank]) for one in left for rank in sorted(one.streams)},
+        "ranks": sorted(set().union(*(reduction.ranks for reduction in left))),
+        "streams": {
+            str(rank): len(reduction.streams[rank]) for reduction in left for rank in sorted(reduction.streams)
+        },
         "time": time,
         "analyses": _analyses(document, rows, ruled_out(numbers)),
         "issues": [*document["issues"], _note(numbers)],

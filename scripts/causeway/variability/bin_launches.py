@@ -173,12 +173,12 @@ def finish_bins(passes: Passes, index: int, extra: list[pa.Field], metadata: dic
     means = configuration_table(dataset.configurations, target.moments, sampler.ranks if sampler.per_rank else None)
     for name, table in (("ranking", ranking), ("kernels", kernels), ("configurations", means)):
         write_table(table, table_path(settings, target.name, name), OUTPUTS[name], (), metadata)
-    for width, found in zip(dataset.widths, passes.bins[index], strict=True):
+    for width, of_width in zip(dataset.widths, passes.bins[index], strict=True):
         name = "bins" if width == dataset.widths[0] else width_name(width)
         path = table_path(settings, target.name, name)
         fields = feature_fields(dataset.features)
         with TableWriter(path, "bins", fields, metadata | {"bin_width": str(width)}) as writer:
-            for table in bins_tables(found, dataset.features, width, dataset.origin_ns):
+            for table in bins_tables(of_width, dataset.features, width, dataset.origin_ns):
                 writer.write(table)
     log_bins(target, dataset, ranking, int(bins.count.sum()))
     return Selection(ranking, bins, row_group_rows(dataset, extra))

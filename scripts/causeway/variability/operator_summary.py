@@ -102,8 +102,8 @@ def summarise_operators(
                 Path(folder).name: Path(folder) for folder in folders if (Path(folder) / "launches.parquet").is_file()
             }
             schema = SCHEMAS["operator_summary"]
-            known = any((folder / "operators.parquet").is_file() for folder in traced.values())
-            table = _rows(traced).cast(schema) if known else schema.empty_table()
+            has_operators = any((folder / "operators.parquet").is_file() for folder in traced.values())
+            table = _rows(traced).cast(schema) if has_operators else schema.empty_table()
             write_table(table, path, "operator_summary", metadata={"dataset": dataset})
 
 

@@ -54,19 +54,19 @@ def _rows(parts: Sequence[pa.Table]) -> list[dict]:
     kernels = together.group_by(KERNEL, use_threads=False).aggregate([(name, "sum") for name in sums])
     kernels = kernels.rename_columns([name.removesuffix("_sum") for name in kernels.column_names]).to_pylist()
     kernels.sort(key=lambda row: (-(row.get(GPU_NS) or 0), -row["count_all"], row["name"]))
-    found = []
+    rows = []
     for row in kernels:
         measured = {reason: row[f"{reason}_count"] for reason in WARP_STALLS if row.get(f"{reason}_count")}
         means = {reason: row[f"{reason}_sum"] / (count * STEPS) for reason, count in measured.items()}
         whole = math.fsum(means.values())
         facts = {"kernel": row["id"], "name": row["name"], "short_name": row["short_name"]}
         facts |= {"launches": row["count_all"], "gpu_ns": row.get(GPU_NS)}
-        found += [
+        rows += [
             facts
             | {"reason": reason, "measured": measured[reason], "cycles": mean, "share": mean / whole if whole else 0.0}
             for reason, mean in means.items()
         ]
-    return found
+    return rows
 
 
 def _sums(folder: Path) -> Iterator[pa.Table]:
@@ -104,14 +104,14 @@ def _reasons(schema: pa.Schema) -> dict[str, list[str]]:
     schema : Schema
         Of the counters of an export.
     """
-    found = {reason: [reason] for reason in WARP_STALLS if reason in schema.names}
-    seen = {SELECTED} | {_nsight_name(schema.field(reason)) for reason in found}
+    columns = {reason: [reason] for reason in WARP_STALLS if reason in schema.names}
+    seen = {SELECTED} | {_nsight_name(schema.field(reason)) for reason in columns}
     for field in schema:
         name = _nsight_name(field)
-        if name and name not in seen and field.name not in found and pa.types.is_floating(field.type):
+        if name and name not in seen and field.name not in columns and pa.types.is_floating(field.type):
             seen.add(name)
-            found.setdefault(OTHER, []).append(field.name)
-    return found
+            columns.setdefault(OTHER, []).append(field.name)
+    return columns
 
 
 def _nsight_name(field: pa.Field) -> str | None:
@@ -131,5 +131,5 @@ def _together(values: Sequence[np.ndarray]) -> np.ndarray:
 
 def _whole(value: np.ndarray, largest: float) -> pa.Array:
     """Return the nearest whole numbers, null for what is no measurement; int64, shape (launches,)."""
-    known = np.abs(value) <= largest
-    return pa.array(np.rint(np.where(known, value, 0)).astype(np.int64), mask=~known)
+    is_measured = np.abs(value) <= largest
+    return pa.array(np.rint(np.where(is_measured, value, 0)).astype(np.int64), mask=~is_measured)

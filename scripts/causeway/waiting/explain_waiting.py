@@ -67,20 +67,20 @@ def explain_waiting(
         steps = steps_by_rank(steps_file)
         sums = []
         bounds = {}
-        for at in ranks.share_of([folder_bytes(folder) for folder in usable]):
-            document = read_json(usable[at] / "capabilities.json")
+        for index in ranks.share_of([folder_bytes(folder) for folder in usable]):
+            document = read_json(usable[index] / "capabilities.json")
             if not has_time_line(document):
                 continue
             clock = clocks[document["export"]]
             own = {rank: _own(steps[rank], clock) for rank in document["ranks"] if rank in steps}
-            found = explain_export(usable[at], own, taken.in_clock(clock))
-            bounds[at] = f"{document['export']}: {found.start_up_ns}"
-            sums.append(sums_of(found))
-            LOG.info("%s: idle time of %d devices explained", document["export"], len(found.devices))
+            explained = explain_export(usable[index], own, taken.in_clock(clock))
+            bounds[index] = f"{document['export']}: {explained.start_up_ns}"
+            sums.append(sums_of(explained))
+            LOG.info("%s: idle time of %d devices explained", document["export"], len(explained.devices))
     parts = ranks.collect((sums, bounds))
     with ranks.together():
         if parts is not None:
-            whole = waiting_table([one for part, _ in parts for one in part])
+            whole = waiting_table([table for part, _ in parts for table in part])
             used = merged(part for _, part in parts)
             facts = {"dataset": name, "start_up_ns": ", ".join(used.values())}
             write_table(whole, out, "waiting", metadata=facts | ({"why": why} if why else {}))
@@ -91,13 +91,13 @@ def _own(rows: StepsOfRank, clock: Clock) -> StepsOfRank:
     return clock.own(start), clock.own(end), number
 
 
-def sums_of(found: Explained) -> pa.Table:
+def sums_of(explained: Explained) -> pa.Table:
     """Return the idle time of an export's devices: the columns `KEYS`, with the reason's number, and wait_ns."""
-    devices = np.array(found.devices, np.int64).reshape(-1, 2)
-    whole = [(device, RUN, reason, detail, ns) for (device, reason, detail), ns in found.totals.whole.items()]
-    rows = np.array([*whole, *((*key, ns) for key, ns in found.totals.steps.items())], np.int64).reshape(-1, 5)
+    devices = np.array(explained.devices, np.int64).reshape(-1, 2)
+    whole = [(device, RUN, reason, detail, ns) for (device, reason, detail), ns in explained.totals.whole.items()]
+    rows = np.array([*whole, *((*key, ns) for key, ns in explained.totals.steps.items())], np.int64).reshape(-1, 5)
     device, step, reason, detail, ns = rows.T
-    texts = pa.array(found.texts, pa.string()).take(pa.array(detail))
+    texts = pa.array(explained.texts, pa.string()).take(pa.array(detail))
     return pa.table([devices[device, 0], devices[device, 1], step, reason, texts, ns], names=[*KEYS, "wait_ns"])
 
 

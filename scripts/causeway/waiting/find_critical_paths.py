@@ -56,16 +56,16 @@ def find_critical_paths(
         If a table is damaged.
     """
     scratch = Scratch(Path(out_path).parent)
-    found, why = linked_graph(folders, clocks_file, collectives, scratch=scratch)
+    linked, why = linked_graph(folders, clocks_file, collectives, scratch=scratch)
     rows: list[PathRow] = []
     predicted: list[dict] = []
     of_replay: dict[str, str] = {}
     facts = {"dataset": name} | ({"why": why} if why else {})
-    if found:
-        facts |= {"start_up_ns": str(found[1].start_up), "between_ns": str(found[1].between)}
+    if linked:
+        facts |= {"start_up_ns": str(linked[1].start_up), "between_ns": str(linked[1].between)}
     with TableWriter(out_pieces, "path_pieces", metadata=facts) as writer:
-        if found:
-            graph, links = found
+        if linked:
+            graph, links = linked
             paths = CriticalPaths(graph, links)
             steps = steps_by_rank(steps_file)
             taken = taken_gpus(folders, clocks_file)

@@ -94,9 +94,9 @@ def durations_under(graph: Graph, schedule: Schedule, work_ns: np.ndarray, chang
         changed = own * (1.0 + change.mean * own.sum() / total * exposed) if total > 0 else None
     if changed is None or changed.min() < 0:
         return None
-    found = graph.scratch.copy(work_ns)
-    graph.scratch.put(found, chosen, np.rint(changed).astype(np.int64))
-    return found
+    durations = graph.scratch.copy(work_ns)
+    graph.scratch.put(durations, chosen, np.rint(changed).astype(np.int64))
+    return durations
 
 
 def _moved(own: np.ndarray, change: KernelWhatIf) -> np.ndarray:
@@ -124,13 +124,13 @@ def launches_of(graph: Graph, kernel: str) -> np.ndarray:
 def _numbers(graph: Graph, kinds: Sequence[int], codes: Sequence[int] | None = None) -> np.ndarray:
     """Return the numbers of the work of some kinds and, if given, of some names; int32, shape (k,), ascending."""
     work = graph.work
-    found = [np.zeros(0, np.int32)]
+    parts = [np.zeros(0, np.int32)]
     for part in graph.scratch.windows(work.kind.size):
         chosen = np.isin(work.kind[part], kinds)
         if codes is not None:
             chosen &= np.isin(work.name[part], codes)
-        found.append((part.start + np.flatnonzero(chosen)).astype(np.int32))
-    return np.concatenate(found)
+        parts.append((part.start + np.flatnonzero(chosen)).astype(np.int32))
+    return np.concatenate(parts)
 
 
 def exposed_launches(graph: Graph, schedule: Schedule, chosen: np.ndarray, feature: str) -> np.ndarray | None:
@@ -174,30 +174,30 @@ def in_flight(graph: Graph, schedule: Schedule, chosen: np.ndarray, others: np.n
     -------
     ndarray of int32, shape (k,)
     """
-    found = np.zeros(chosen.size, np.int32)
+    counts = np.zeros(chosen.size, np.int32)
     for begin, end in graph.work_of.tolist():  # a device is of one rank
-        mine = slice(*np.searchsorted(chosen, [begin, end]).tolist())
+        of_rank = slice(*np.searchsorted(chosen, [begin, end]).tolist())
         count = slice(*np.searchsorted(others, [begin, end]).tolist())
-        found[mine] = _in_flight(graph, schedule, chosen[mine], others[count])
+        counts[of_rank] = _in_flight(graph, schedule, chosen[of_rank], others[count])
         graph.scratch.used(end - begin)
-    return found
+    return counts
 
 
 def _in_flight(graph: Graph, schedule: Schedule, chosen: np.ndarray, others: np.ndarray) -> np.ndarray:
     taken = graph.scratch.taken
-    found = np.zeros(chosen.size, np.int32)
+    counts = np.zeros(chosen.size, np.int32)
     device = graph.stream_device[taken(graph.work.stream, chosen)].astype(np.int32)
     of_others = graph.stream_device[taken(graph.work.stream, others)].astype(np.int32)
-    for one in np.unique(device):
-        mine = np.flatnonzero(device == one)
-        counted = others[of_others == one]
-        moments = taken(schedule.start, chosen[mine])
+    for number in np.unique(device):
+        on_device = np.flatnonzero(device == number)
+        counted = others[of_others == number]
+        moments = taken(schedule.start, chosen[on_device])
         for times, sign in ((schedule.start, 1), (schedule.end, -1)):
             ordered = taken(times, counted)
             ordered.sort()
-            found[mine] += sign * np.searchsorted(ordered, moments, side="right").astype(np.int32)
-        found[mine] -= np.isin(chosen[mine], counted, assume_unique=True)
-    return found
+            counts[on_device] += sign * np.searchsorted(ordered, moments, side="right").astype(np.int32)
+        counts[on_device] -= np.isin(chosen[on_device], counted, assume_unique=True)
+    return counts
 
 
 def with_moved_contention(
@@ -219,15 +219,15 @@ def with_moved_contention(
     -------
     ndarray of int64, shape (n,), ns
     """
-    found = graph.scratch.copy(work_ns)
+    durations = graph.scratch.copy(work_ns)
     counted = _numbers(graph, (KERNEL, COLLECTIVE))
-    for one in others:
-        chosen = launches_of(graph, one.kernel)
+    for what_if in others:
+        chosen = launches_of(graph, what_if.kernel)
         was, now = (in_flight(graph, schedule, chosen, counted).sum() for schedule in (before, after))
         if was > 0:
-            longer = graph.scratch.taken(found, chosen) * (1.0 - one.mean * (now / was - 1.0))
-            graph.scratch.put(found, chosen, np.rint(longer).astype(np.int64))
-    return found
+            longer = graph.scratch.taken(durations, chosen) * (1.0 - what_if.mean * (now / was - 1.0))
+            graph.scratch.put(durations, chosen, np.rint(longer).astype(np.int64))
+    return durations
 
 
 MOST_WHAT_IFS = 8
@@ -278,10 +278,12 @@ def replay_what_ifs(
     if chosen and taken_gpus(folders, clocks_file).others:
         facts |= {"why": NOT_REPLAYED}
     elif chosen:
-        found, why = linked_graph(folders, clocks_file, collectives, full_names=True, scratch=Scratch(Path(out).parent))
+        linked, why = linked_graph(
+            folders, clocks_file, collectives, full_names=True, scratch=Scratch(Path(out).parent)
+        )
         facts |= {"why": why} if why else {}
         steps = np.unique(read_table(steps_file, "steps", ["step"]).column(0).to_numpy()).size
-        rows = replayed_rows(*found, chosen, steps) if found else []
+        rows = replayed_rows(*linked, chosen, steps) if linked else []
         LOG.info("%d of %d what-ifs replayed", len(rows), len(chosen))
     write_table(pa.Table.from_pylist(rows, SCHEMAS["replayed_what_ifs"]), out, "replayed_what_ifs", metadata=facts)
 
@@ -303,7 +305,7 @@ def what_ifs(scopes: str | Path, kernels_file: str | Path) -> list[Chosen]:
             if key in best and best[key][0] >= row["saved_ns"]:
                 continue
             p99 = row["p99_change_percent"]
-            one = KernelWhatIf(
+            what_if = KernelWhatIf(
                 kernel=names[folder.name],
                 feature=row["feature"],
                 to=row["to"],
@@ -312,7 +314,7 @@ def what_ifs(scopes: str | Path, kernels_file: str | Path) -> list[Chosen]:
                 high=row["mean_change_high"] / 100,
                 p99=None if p99 is None else p99 / 100,
             )
-            best[key] = row["saved_ns"], (folder.name, number, one)
+            best[key] = row["saved_ns"], (folder.name, number, what_if)
     ordered = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))
     return [chosen for _, (_, chosen) in ordered]
 
@@ -330,22 +332,22 @@ def replayed_rows(graph: Graph, links: Links, chosen: Sequence[Chosen], steps: i
     runs = paths.runs(before)
     time = paths.run_time(before, runs)
     rows = []
-    for kernel, number, one in chosen[:MOST_WHAT_IFS]:
-        work = durations_under(graph, before, plain.work, one)
+    for kernel, number, what_if in chosen[:MOST_WHAT_IFS]:
+        work = durations_under(graph, before, plain.work, what_if)
         if work is None:
             continue
         after = replayed(graph, links, replace(plain, work=work))
         alone = paths.run_time(after, runs) - time
-        others = [other for _, _, other in chosen if _is_slowed_beside(other) and other.kernel != one.kernel]
+        others = [other for _, _, other in chosen if _is_slowed_beside(other) and other.kernel != what_if.kernel]
         if others:
             work = with_moved_contention(graph, before, after, work, others)
             after = replayed(graph, links, replace(plain, work=work))
         whole = paths.run_time(after, runs) - time
         most = whole + MOVED_ERROR * (whole - alone)
-        ends = [change * end / one.mean for change in (alone, whole, most) for end in (one.low, one.high)]
+        ends = [change * end / what_if.mean for change in (alone, whole, most) for end in (what_if.low, what_if.high)]
         low, high = (whole + WIDENED * (end - whole) for end in (min(ends), max(ends)))
         rows.append(
-            {"kernel": kernel, "what_if": number, "feature": one.feature, "to": one.to, "time_ns": time}
+            {"kernel": kernel, "what_if": number, "feature": what_if.feature, "to": what_if.to, "time_ns": time}
             | {"predicted_ns": time + whole, "run_change_percent": 100 * whole / time}
             | {"run_change_low": 100 * low / time, "run_change_high": 100 * high / time}
             | {"saved_per_step_ns": -whole / steps if steps else None, "limited_by": limit_of(paths, after, runs)[0]}

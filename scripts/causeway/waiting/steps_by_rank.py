@@ -25,9 +25,9 @@ def steps_by_rank(path: str | Path | None) -> Steps:
         return {}
     table = read_table(path, "steps", ["rank", "step", "start_ns", "duration_ns"])
     rank, number, start, duration = (column.to_numpy() for column in table.columns)
-    found = {}
-    for one in np.unique(rank).tolist():
-        mine = np.flatnonzero(rank == one)
-        mine = mine[np.argsort(start[mine], kind="stable")]
-        found[one] = (start[mine], start[mine] + duration[mine], number[mine])
-    return found
+    steps = {}
+    for owner in np.unique(rank).tolist():
+        rows = np.flatnonzero(rank == owner)
+        rows = rows[np.argsort(start[rows], kind="stable")]
+        steps[owner] = (start[rows], start[rows] + duration[rows], number[rows])
+    return steps

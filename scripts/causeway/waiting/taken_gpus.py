@@ -99,17 +99,17 @@ class TakenGpus:
         ]
         if not are_aligned:
             members = [
-                [one for one in group if one[0] == folder]
+                [member for member in group if member[0] == folder]
                 for group in members
-                for folder in dict.fromkeys(one[0] for one in group)
+                for folder in dict.fromkeys(member[0] for member in group)
             ]
-        work = _work_of({one for group in members for one in group}, folders)
+        work = _work_of({member for group in members for member in group}, folders)
         self.others: dict[Device, OtherWork] = {}
         for group in members:
-            for at, (folder, rank, device) in enumerate(group):
-                others = [work[one] for one in group if one != (folder, rank, device) and one[1] != rank]
+            for position, (folder, rank, device) in enumerate(group):
+                others = [work[member] for member in group if member != (folder, rank, device) and member[1] != rank]
                 if others:
-                    earlier = [work[one][0] for one in group[:at]]
+                    earlier = [work[member][0] for member in group[:position]]
                     busy = intervals.union(*np.concatenate(others, axis=1))
                     self.others[rank, device] = OtherWork(busy, np.unique(np.concatenate([NOTHING, *earlier])))
         self.contexts = {
@@ -121,15 +121,16 @@ class TakenGpus:
 
     def in_clock(self, clock: Clock) -> "TakenGpus":
         """Return the same in the own clock of an export."""
-        found = object.__new__(TakenGpus)
-        found.others = {
-            key: OtherWork((clock.own(one.busy[0]), clock.own(one.busy[1])), clock.own(one.earlier))
-            for key, one in self.others.items()
+        taken = object.__new__(TakenGpus)
+        taken.others = {
+            key: OtherWork((clock.own(work.busy[0]), clock.own(work.busy[1])), clock.own(work.earlier))
+            for key, work in self.others.items()
         }
-        found.contexts = {
-            key: Contexts(clock.own(one.start), clock.own(one.end), one.process) for key, one in self.contexts.items()
+        taken.contexts = {
+            key: Contexts(clock.own(contexts.start), clock.own(contexts.end), contexts.process)
+            for key, contexts in self.contexts.items()
         }
-        return found
+        return taken
 
 
 def taken_gpus(folders: Sequence[str | Path], clocks_file: str | Path) -> TakenGpus:
@@ -139,7 +140,7 @@ def taken_gpus(folders: Sequence[str | Path], clocks_file: str | Path) -> TakenG
     document = read_json(clocks_file)
     clocks = clocks_of(document)
     documents = {Path(folder): read_json(Path(folder) / "capabilities.json") for folder in folders}
-    used = {folder: clocks[one["export"]] for folder, one in documents.items() if has_time_line(one)}
+    used = {folder: clocks[facts["export"]] for folder, facts in documents.items() if has_time_line(facts)}
     return TakenGpus(used, are_aligned=document.get("method") != "zero")
 
 
@@ -147,19 +148,19 @@ def _work_of(
     devices: set[tuple[Path, int, int]], folders: Mapping[Path, Clock]
 ) -> dict[tuple[Path, int, int], np.ndarray]:
     """Return when each device works, as a set on the dataset's time line; int64, shape (2, n)."""
-    parts = {one: [np.zeros((2, 0), np.int64)] for one in devices}
-    for folder in {one[0] for one in devices}:
+    parts = {member: [np.zeros((2, 0), np.int64)] for member in devices}
+    for folder in {member[0] for member in devices}:
         for table in GPU_TABLES:
             for batch in chunks(folder, table, ["start_ns", "duration_ns", "rank", "device"]):
                 block = times(batch)
                 rank, device = (batch.column(name).to_numpy() for name in ("rank", "device"))
-                for one in devices:
-                    mine = (rank == one[1]) & (device == one[2])
-                    if one[0] == folder and mine.any():
+                for member in devices:
+                    on_device = (rank == member[1]) & (device == member[2])
+                    if member[0] == folder and on_device.any():
                         clock = folders[folder]
-                        ends = [clock.aligned(block[edge][mine]) for edge in ("start", "end")]
-                        parts[one].append(np.stack(intervals.union(*ends)))
-    return {one: np.stack(intervals.union(*np.concatenate(part, axis=1))) for one, part in parts.items()}
+                        ends = [clock.aligned(block[edge][on_device]) for edge in ("start", "end")]
+                        parts[member].append(np.stack(intervals.union(*ends)))
+    return {member: np.stack(intervals.union(*np.concatenate(part, axis=1))) for member, part in parts.items()}
 
 
 def _contexts_of(folder: Path, clock: Clock) -> dict[Device, Contexts]:

@@ -177,11 +177,11 @@ def test_samples_follow_the_application_and_not_the_pieces():
 
 def test_the_suite_has_what_it_was_asked_for():
     suite = make_suite(1, 9, 3, 5)
-    assert suite.known == 9
+    assert suite.n_known == 9
     assert len(suite.applications) == 14
-    families = {entry.family for entry in suite.applications if entry.known}
+    families = {entry.family for entry in suite.applications if entry.in_catalogue}
     assert len(families) == 3
-    strangers = [entry.family in families for entry in suite.applications if not entry.known]
+    strangers = [entry.family in families for entry in suite.applications if not entry.in_catalogue]
     assert strangers == [True, False, True, False, True]
     assert {len(names) for names in suite.names} == {len(suite.median_ns)}
 

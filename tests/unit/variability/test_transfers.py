@@ -75,7 +75,7 @@ def test_a_moving_window_links_like_all_transfers_at_once(tmp_path, launches, co
 
 
 def row_of(linked):
-    return np.where(linked.found, linked.of("row"), -1)
+    return np.where(linked.is_linked, linked.of("row"), -1)
 
 
 def bare(launches, copies, row):
@@ -116,7 +116,7 @@ def test_no_transfers_link_nothing(tmp_path):
     write_export(tmp_path, facts([(0, 5, 0)], configuration=[0]))
     source = Source("0", tmp_path, "launches")
     chunk = next(source.rows.chunks(COLUMNS))
-    assert TransferWindow(transfers_of(tmp_path), np.empty(0, np.int64), 5).link(chunk).found.tolist() == [False]
+    assert TransferWindow(transfers_of(tmp_path), np.empty(0, np.int64), 5).link(chunk).is_linked.tolist() == [False]
 
 
 def test_a_transfer_that_ends_before_it_starts_is_refused_by_row(tmp_path):

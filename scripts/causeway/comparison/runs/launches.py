@@ -133,7 +133,7 @@ class Launches:
             names=self._kernels.rows,
             configurations=self._configurations.rows,
             regions=self._regions.rows,
-            recordings=[one for one in recordings if one is not None],
+            recordings=[recording for recording in recordings if recording is not None],
             devices={key: name for folder, *_ in self._exports for key, name in device_names(folder).items()},
             incomplete=_not_read_whole(folders),
         )
@@ -175,8 +175,8 @@ class Launches:
             with open_table(folder / f"{table}.parquet", table) as file:
                 scale = NANOSECONDS[unit_of(file.schema_arrow.field(GPU_TIME))] if table == "counters" else 1.0
                 for batch in file.iter_batches(BATCH_ROWS, columns=columns):
-                    found = _batch(batch, table, scale, numbers, regions, ranks)
-                    yield found if has_times else replace(found, start=None)
+                    launches = _batch(batch, table, scale, numbers, regions, ranks)
+                    yield launches if has_times else replace(launches, start=None)
 
 
 def _names(folder: Path) -> dict[int, str]:
@@ -188,11 +188,11 @@ def _names(folder: Path) -> dict[int, str]:
 def _shapes_by_name(folder: Path) -> dict[str, set[tuple]]:
     """Return the grids and blocks of an export's kernels by their full names."""
     names = _names(folder)
-    found: dict[str, set[tuple]] = {name: set() for name in names.values()}
+    shapes: dict[str, set[tuple]] = {name: set() for name in names.values()}
     rows = read_table(folder / "configurations.parquet", "configurations", ["kernel", *GRID_AND_BLOCK]).to_pylist()
     for row in rows:
-        found[names[row["kernel"]]].add(tuple(row[column] for column in GRID_AND_BLOCK))
-    return found
+        shapes[names[row["kernel"]]].add(tuple(row[column] for column in GRID_AND_BLOCK))
+    return shapes
 
 
 def _not_read_whole(folders: Sequence[str | Path]) -> list[tuple[str, bool]]:
@@ -209,9 +209,9 @@ def _why_refused(folders: Sequence[str | Path]) -> str:
     ]
     if not refused:
         return ""
-    export, found = refused[0]
+    export, reason = refused[0]
     more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
-    return f"; {export}{more} could not be read: {elided(' '.join(found.split()), 200)}"
+    return f"; {export}{more} could not be read: {elided(' '.join(reason.split()), 200)}"
 
 
 def _source(folder: Path) -> tuple[str, list[str]] | None:

@@ -72,13 +72,13 @@ def match_kernels(baseline: Kernels, candidate: Kernels) -> list[Match]:
     """Return every kernel of both runs, in a match or alone: matches first in the baseline's order, then the gone,
     then the new.
     """
-    found, alike = _of_builds(baseline, candidate)
+    matches, alike = _of_builds(baseline, candidate)
     for key, how in ((str, EXACT), (normalised, NORMALISED)):
-        pairs = pairs_in(found)
+        pairs = pairs_in(matches)
         taken = {*pairs, *alike[0]}, {*pairs.values(), *alike[1]}
-        found += _by_key(baseline, candidate, key, how, *taken)
-    found += _by_neighbours(baseline, candidate, found)
-    return _with_the_rest(baseline, candidate, found, alike)
+        matches += _by_key(baseline, candidate, key, how, *taken)
+    matches += _by_neighbours(baseline, candidate, matches)
+    return _with_the_rest(baseline, candidate, matches, alike)
 
 
 def match_operators(baseline: Kernels, candidate: Kernels) -> list[Match]:
@@ -86,19 +86,19 @@ def match_operators(baseline: Kernels, candidate: Kernels) -> list[Match]:
     then by names without the maker's library. A match needs to be the only one: `aten::miopen_batch_norm` is
     `aten::cudnn_batch_norm` where each run has one of them.
     """
-    found = _by_key(baseline, candidate, str, EXACT, set(), set())
-    pairs = pairs_in(found)
+    matches = _by_key(baseline, candidate, str, EXACT, set(), set())
+    pairs = pairs_in(matches)
     loose = _by_key(baseline, candidate, without_library, NORMALISED, set(pairs), set(pairs.values()))
-    found += [replace(one, note="by names without the maker's library") for one in loose if not one.note]
-    return _with_the_rest(baseline, candidate, found, ({}, {}))
+    matches += [replace(match, note="by names without the maker's library") for match in loose if not match.note]
+    return _with_the_rest(baseline, candidate, matches, ({}, {}))
 
 
 def _with_the_rest(
-    baseline: Kernels, candidate: Kernels, found: Sequence[Match], alike: tuple[dict[int, str], dict[int, str]]
+    baseline: Kernels, candidate: Kernels, matches: Sequence[Match], alike: tuple[dict[int, str], dict[int, str]]
 ) -> list[Match]:
     """Return matches in the baseline's order, then the gone, then the new; `alike` are notes on these."""
-    pairs = dict(sorted(pairs_in(found).items()))
-    by_baseline = {match.baseline: match for match in found}
+    pairs = dict(sorted(pairs_in(matches).items()))
+    by_baseline = {match.baseline: match for match in matches}
     gone = set(range(len(baseline.names))) - pairs.keys()
     new = set(range(len(candidate.names))) - set(pairs.values())
     return [
@@ -111,7 +111,7 @@ def _with_the_rest(
 def pairs_in(matches: Sequence[Match]) -> dict[int, int]:
     """Return the candidate's kernels by the baseline's, of the matches that have both."""
     pairs = ((match.baseline, match.candidate) for match in matches)
-    return {one: other for one, other in pairs if one is not None and other is not None}
+    return {baseline: other for baseline, other in pairs if baseline is not None and other is not None}
 
 
 def _of_builds(baseline: Kernels, candidate: Kernels) -> tuple[list[Match], tuple[dict[int, str], dict[int, str]]]:
@@ -128,7 +128,7 @@ def _of_builds(baseline: Kernels, candidate: Kernels) -> tuple[list[Match], tupl
         for kernel, name in enumerate(kernels.names):
             if (stripped := without_build_numbers(name)) != name:
                 groups[stripped][side].append(kernel)
-    found: list[Match] = []
+    matches: list[Match] = []
     alike: tuple[dict[int, str], dict[int, str]] = ({}, {})
     for ours, theirs in groups.values():
         names = [
@@ -137,7 +137,7 @@ def _of_builds(baseline: Kernels, candidate: Kernels) -> tuple[list[Match], tupl
         if names[0] == names[1] or not (ours and theirs):
             continue  # matched by their exact names, or of one run alone
         pairs = _told_apart(baseline, candidate, ours, theirs)
-        found += pairs
+        matches += pairs
         used = {match.baseline for match in pairs}, {match.candidate for match in pairs}
         rest = (
             [kernel for kernel in ours if kernel not in used[0]],
@@ -150,7 +150,7 @@ def _of_builds(baseline: Kernels, candidate: Kernels) -> tuple[list[Match], tupl
             )
             for side in (0, 1):
                 alike[side].update(dict.fromkeys(rest[side], note))
-    return found, alike
+    return matches, alike
 
 
 def _told_apart(baseline: Kernels, candidate: Kernels, ours: Sequence[int], theirs: Sequence[int]) -> list[Match]:
@@ -159,10 +159,10 @@ def _told_apart(baseline: Kernels, candidate: Kernels, ours: Sequence[int], thei
     if each has about the same share of the launches, then the only ones.
     """
     left = list(ours), list(theirs)
-    found: list[Match] = []
+    matches: list[Match] = []
 
     def take(pairs: Sequence[tuple[int, int]], how: str, note: str) -> None:
-        found.extend(Match(*pair, how, note) for pair in pairs)
+        matches.extend(Match(*pair, how, note) for pair in pairs)
         for side in (0, 1):
             gone = {pair[side] for pair in pairs}
             left[side][:] = [kernel for kernel in left[side] if kernel not in gone]
@@ -179,14 +179,14 @@ def _told_apart(baseline: Kernels, candidate: Kernels, ours: Sequence[int], thei
     for side, kernels in enumerate((baseline, candidate)):
         for kernel in left[side]:
             by_shape[kernels.shapes_of(kernel)][side].append(kernel)
-    alone = [(one[0], other[0]) for shapes, (one, other) in by_shape.items() if shapes and len(one) == len(other) == 1]
+    alone = [(own[0], other[0]) for shapes, (own, other) in by_shape.items() if shapes and len(own) == len(other) == 1]
     take(alone, NORMALISED, f"{several} grids and blocks")
     ordered = [
         sorted(group, key=kernels.first.item) for kernels, group in zip((baseline, candidate), left, strict=True)
     ]
     if len(ordered[0]) == len(ordered[1]) and _shares_agree(baseline, candidate, *ordered):
         take(list(zip(*ordered, strict=True)), NORMALISED, f"{several} their order and share of the launches")
-    return found
+    return matches
 
 
 def _shares_agree(baseline: Kernels, candidate: Kernels, ours: Sequence[int], theirs: Sequence[int]) -> bool:
@@ -209,7 +209,7 @@ def _by_key(
     for side, kernels, used in ((0, baseline, used_b), (1, candidate, used_c)):
         for kernel in sorted(set(range(len(kernels.names))) - used, key=lambda kernel: kernels.first[kernel]):
             groups[side][key(kernels.names[kernel])].append(kernel)
-    found = []
+    matches = []
     for name, ours in groups[0].items():
         theirs = groups[1].get(name, [])
         if len(ours) == len(theirs):
@@ -218,8 +218,8 @@ def _by_key(
                 if len(ours) == 1
                 else f"one of {len(ours)} kernels with this name, told apart by the order of their first launches"
             )
-            found += [Match(*pair, how, note) for pair in zip(ours, theirs, strict=True)]
-    return found
+            matches += [Match(*pair, how, note) for pair in zip(ours, theirs, strict=True)]
+    return matches
 
 
 def _neighbour(follows: np.ndarray, kernel: int) -> int | None:
@@ -232,15 +232,15 @@ def _neighbour(follows: np.ndarray, kernel: int) -> int | None:
     return int(row.argmax()) if best > 0 and np.count_nonzero(row == best) == 1 else None
 
 
-def _by_neighbours(baseline: Kernels, candidate: Kernels, known: Sequence[Match]) -> list[Match]:
+def _by_neighbours(baseline: Kernels, candidate: Kernels, earlier: Sequence[Match]) -> list[Match]:
     """Match kernels that run between the same two matched kernels and about as often, each the only one of its run
     that does.
     """
     if baseline.follows is None or candidate.follows is None:
         return []
     follows = baseline.follows, candidate.follows
-    to_candidate = pairs_in(known)
-    found: list[Match] = []
+    to_candidate = pairs_in(earlier)
+    matches: list[Match] = []
     while True:
         kernels_between: tuple[dict[tuple[int, ...], list[int]], ...] = (defaultdict(list), defaultdict(list))
         taken = set(to_candidate), set(to_candidate.values())
@@ -268,8 +268,8 @@ def _by_neighbours(baseline: Kernels, candidate: Kernels, known: Sequence[Match]
                     )
                 )
         if not fresh:
-            return found
-        found += fresh
+            return matches
+        matches += fresh
         to_candidate |= pairs_in(fresh)
 
 
@@ -297,15 +297,15 @@ def match_configurations(
         How many leading values of the shape are the grid and the block, which alone must agree where nothing agrees as
         a whole: registers and memory change with the compiler. 0: shapes agree as a whole or not at all.
     """
-    found = [(baseline[shape], candidate[shape], EXACT) for shape in baseline if shape in candidate]
-    if found or not blocks:
-        return found
+    pairs = [(baseline[shape], candidate[shape], EXACT) for shape in baseline if shape in candidate]
+    if pairs or not blocks:
+        return pairs
     ours, theirs = ({shape[:blocks]: number for shape, number in side.items()} for side in (baseline, candidate))
     if len(ours) == len(baseline) and len(theirs) == len(candidate):
-        found = [(ours[shape], theirs[shape], "grid and block") for shape in ours if shape in theirs]
-    if not found and len(baseline) == len(candidate) == 1:
-        found = [(one, other, "the only one") for one in baseline.values() for other in candidate.values()]
-    return found
+        pairs = [(ours[shape], theirs[shape], "grid and block") for shape in ours if shape in theirs]
+    if not pairs and len(baseline) == len(candidate) == 1:
+        pairs = [(number, other, "the only one") for number in baseline.values() for other in candidate.values()]
+    return pairs
 
 
 ARCHITECTURE = re.compile(

@@ -82,7 +82,7 @@ def device_names(folder: Path) -> dict[tuple[int, int], str | None]:
 
 def shared_by(dataset: str, recordings: Sequence[Recording], other: str, others: Sequence[Recording]) -> Shared | None:
     """Return which recordings a dataset shares with another; None where it shares none."""
-    ours, theirs = (Counter(one.content for one in side) for side in (recordings, others))
+    ours, theirs = (Counter(recording.content for recording in side) for side in (recordings, others))
     exports = (ours & theirs).total()
     return Shared(dataset, other, exports, ours == theirs) if exports else None
 
@@ -94,8 +94,8 @@ def same_ranks(recordings: Sequence[Recording], others: Sequence[Recording]) -> 
 
 
 def _by_rank(recordings: Sequence[Recording]) -> dict[int, Counter]:
-    found: dict[int, Counter] = {}
-    for one in recordings:
-        for rank in one.ranks:
-            found.setdefault(rank, Counter())[one.content] += 1
-    return found
+    by_rank: dict[int, Counter] = {}
+    for recording in recordings:
+        for rank in recording.ranks:
+            by_rank.setdefault(rank, Counter())[recording.content] += 1
+    return by_rank

@@ -112,14 +112,14 @@ class Run(RunFacts):
             number = int(count[group * ranks + rank])
             if number:
                 alike.setdefault(number, []).append(rank)
-        found = []
+        series = []
         for number, members in alike.items():
             begins = [offset[group * ranks + rank] for rank in members]
             size = int(offset[group * ranks + members[0] + 1] - begins[0])
             summed = np.add.reduce([cells[begin : begin + size] for begin in begins])
             launches = int(width[group * ranks + members[0]])
-            found.append(Series(tuple(self.ranks[rank] for rank in members), number, summed, launches))
-        return found
+            series.append(Series(tuple(self.ranks[rank] for rank in members), number, summed, launches))
+        return series
 
 
 def _group(
@@ -176,7 +176,7 @@ def measured(facts: RunFacts, batches: Batches, leading: int = BLOCKS) -> Run:
     shapes: list[set[tuple]] = [set() for _ in facts.names]
     for kernel, shape in facts.configurations:
         shapes[kernel].add(shape[:leading])
-    kernels = Kernels(facts.names, number, order, follows, [frozenset(one) for one in shapes])
+    kernels = Kernels(facts.names, number, order, follows, [frozenset(kernel_shapes) for kernel_shapes in shapes])
     run = Run(**vars(facts), kernels=kernels, strata=strata, span_ns=span, leading=leading)
     _second_pass(batches, run, kernel_of)
     return run
@@ -201,14 +201,14 @@ def _first_pass(
         order = np.argsort(inverse, kind="stable")
         begins = np.searchsorted(inverse[order], np.arange(codes.size))
         totals = np.add.reduceat(batch.duration[order], begins) if codes.size else codes
-        for one, n, total in zip(codes.tolist(), np.bincount(inverse).tolist(), totals.tolist(), strict=True):
-            known = sums.setdefault(one, [0, 0])
-            known[0] = known[0] + n
-            known[1] = known[1] + total
+        for stratum, n, total in zip(codes.tolist(), np.bincount(inverse).tolist(), totals.tolist(), strict=True):
+            counts = sums.setdefault(stratum, [0, 0])
+            counts[0] = counts[0] + n
+            counts[1] = counts[1] + total
         kernel = kernel_of[batch.configuration]
         met, first_rows = np.unique(kernel, return_index=True)
-        for one in met[np.argsort(first_rows)].tolist():
-            first.setdefault(one, len(first))
+        for number in met[np.argsort(first_rows)].tolist():
+            first.setdefault(number, len(first))
         if follows is not None:
             _count_following(batch, kernel, follows)
         if batch.start is not None:
@@ -254,8 +254,8 @@ def _second_pass(batches: Batches, run: Run, kernel_of: np.ndarray) -> None:
     for level in LEVELS:
         count = np.zeros(sizes[level] * ranks, np.int64)
         group = run.group_of(level)
-        known = group >= 0
-        np.add.at(count, group[known] * ranks + run.strata[known, 1], run.strata[known, 3])
+        in_group = group >= 0
+        np.add.at(count, group[in_group] * ranks + run.strata[in_group, 1], run.strata[in_group, 3])
         width = _widths(count, ranks)
         offset = np.concatenate([[0], np.cumsum(-(-count // width))])
         run._index[level] = offset, count, width

@@ -57,12 +57,12 @@ class ComparedTime:
     note: str | None = None
     recordings: dict | None = None
 
-    def windows(self, one: Opened, clock: Clock) -> Windows:
+    def windows(self, opened: Opened, clock: Clock) -> Windows:
         """Return the window of each rank of an export in the export's own clock."""
         if self.window is None:
-            return one.windows
+            return opened.windows
         begin, stop = clock.own(np.array(self.window)).tolist()
-        return dict.fromkeys(one.windows, (begin, stop))
+        return dict.fromkeys(opened.windows, (begin, stop))
 
     def regions_within(self, clock: Clock) -> tuple[int, int] | None:
         """Return what regions are cut to, in an export's own clock; None where they are not."""
@@ -136,9 +136,9 @@ def common_time(
     """
     gpu = {}
     whole = {}
-    for one, covered in zip(opened, recorded, strict=True):
-        clock = clocks[one.export]
-        for rank, window in one.windows.items():
+    for export, covered in zip(opened, recorded, strict=True):
+        clock = clocks[export.export]
+        for rank, window in export.windows.items():
             gpu[rank] = clock.aligned(np.array(window)).tolist()
             if rank in covered:
                 ends = clock.aligned(np.array(covered[rank])).tolist()
@@ -151,24 +151,24 @@ def common_time(
         return OWN.format(why=NOT_RECORDED.format(ranks=_named(unknown)))
     first = min(begin for begin, _ in gpu.values())
     last = max(stop for _, stop in gpu.values())
-    begin = max(first, *(one for one, _ in whole.values()))
-    stop = min(last, *(one for _, one in whole.values()))
+    begin = max(first, *(start for start, _ in whole.values()))
+    stop = min(last, *(end for _, end in whole.values()))
     return CommonTime(first, last, begin, stop, whole)
 
 
-def ranks_in_common(one: Opened, common: CommonTime | str | None, clock: Clock) -> dict[int, RankInCommon]:
+def ranks_in_common(opened: Opened, common: CommonTime | str | None, clock: Clock) -> dict[int, RankInCommon]:
     """Return what the ranks of an export do in the common time, as far as that decides how they are compared: nothing
     where it is long enough and begins with the run's GPU work. Launches are read up to its begin where they need not be
     counted.
     """
-    found = {rank: RankInCommon() for rank in one.windows}
+    by_rank = {rank: RankInCommon() for rank in opened.windows}
     if not isinstance(common, CommonTime) or common.begin >= common.stop:
-        return found
+        return by_rank
     if common.is_long and common.begin == common.first:
-        return found
-    kinds = event_streams.class_bits(one.folder)
+        return by_rank
+    kinds = event_streams.class_bits(opened.folder)
     communicates = COMMUNICATION.bit_length() - 1
-    for batch in event_streams.chunks(one.folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):
+    for batch in event_streams.chunks(opened.folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):
         block = event_streams.times(batch)
         start = clock.aligned(block["start"])
         end = clock.aligned(block["end"])
@@ -177,14 +177,14 @@ def ranks_in_common(one: Opened, common: CommonTime | str | None, clock: Clock) 
         is_held = (start < common.begin) & (end > common.begin)
         is_held &= kinds.take(batch.column("configuration").to_numpy()) == communicates
         for rank in np.unique(ranks).tolist():
-            mine = ranks == rank
-            found[rank].launches += int(mine.sum())
-            found[rank].inside += int((is_inside & mine).sum())
-            at = np.flatnonzero(is_held & mine)
-            found[rank].held += zip(start[at].tolist(), end[at].tolist(), strict=True)
+            of_rank = ranks == rank
+            by_rank[rank].launches += int(of_rank.sum())
+            by_rank[rank].inside += int((is_inside & of_rank).sum())
+            rows = np.flatnonzero(is_held & of_rank)
+            by_rank[rank].held += zip(start[rows].tolist(), end[rows].tolist(), strict=True)
         if common.is_long and int(start[-1]) >= common.begin:
             break
-    return found
+    return by_rank
 
 
 def compared_time(common: CommonTime | str | None, ranks: Mapping[int, RankInCommon]) -> ComparedTime:
@@ -207,7 +207,9 @@ def compared_time(common: CommonTime | str | None, ranks: Mapping[int, RankInCom
     last = common.last
     stop = common.stop
     whole = last - first
-    has_work = all(one.launches and one.inside >= MOST_WORK * one.launches for one in ranks.values())
+    has_work = all(
+        activity.launches and activity.inside >= MOST_WORK * activity.launches for activity in ranks.values()
+    )
     is_compared = common.begin < stop and (common.is_long or has_work)
     held = _held(common, ranks) if is_compared else {}
     begin = max([common.begin, *(end for spans in held.values() for _, end in spans)])
@@ -237,10 +239,10 @@ def _held(common: CommonTime, ranks: Mapping[int, RankInCommon]) -> dict[int, li
     run on through most of the common time.
     """
     half = (common.stop - common.begin) // 2
-    found = {
-        rank: [one for one in in_common.held if one[1] - common.begin <= half] for rank, in_common in ranks.items()
+    held = {
+        rank: [span for span in in_common.held if span[1] - common.begin <= half] for rank, in_common in ranks.items()
     }
-    return {rank: spans for rank, spans in found.items() if spans}
+    return {rank: spans for rank, spans in held.items() if spans}
 
 
 def _named(ranks: Sequence[int]) -> str:

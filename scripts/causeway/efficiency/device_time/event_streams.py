@@ -66,9 +66,9 @@ class LaunchSums:
 @compiled(void(I4, U4, I8, int64[:, :, ::1]))
 def _add_launches(rows, configurations, durations, sums):
     for i in range(rows.size):
-        found = sums[rows[i], configurations[i]]
-        found[0] += 1
-        found[1] += durations[i]
+        cell = sums[rows[i], configurations[i]]
+        cell[0] += 1
+        cell[1] += durations[i]
 
 
 __all__ = [

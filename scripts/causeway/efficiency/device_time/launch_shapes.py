@@ -35,9 +35,9 @@ def launch_shapes(folder: Path, launches: LaunchSums) -> dict[Shape, list[int]]:
     launches : LaunchSums
         All of its launches.
     """
-    found: dict[Shape, list[int]] = {}
+    totals: dict[Shape, list[int]] = {}
     if not launches.ranks:
-        return found
+        return totals
     names = kernel_columns(folder, ["short_name"]).column("short_name").to_pylist()
     table = read_table(folder / "configurations.parquet", "configurations")
     sizes = zip(*(table.column(f"block_{axis}").to_pylist() for axis in "xyz"), strict=True)
@@ -46,17 +46,17 @@ def launch_shapes(folder: Path, launches: LaunchSums) -> dict[Shape, list[int]]:
     devices = _multiprocessors(folder)
     computes = class_bits(folder) == 0
     for rank, sums in zip(launches.ranks, launches.sums, strict=True):
-        for at in np.flatnonzero(computes & (sums[:, 0] > 0)).tolist():
-            name, blocks, threads, wave = shapes[at]
-            held = found.setdefault((name, blocks, threads, devices.get(rank), wave), [0, 0])
-            held[0] += int(sums[at, 0])
-            held[1] += int(sums[at, 1])
-    return found
+        for configuration in np.flatnonzero(computes & (sums[:, 0] > 0)).tolist():
+            name, blocks, threads, wave = shapes[configuration]
+            held = totals.setdefault((name, blocks, threads, devices.get(rank), wave), [0, 0])
+            held[0] += int(sums[configuration, 0])
+            held[1] += int(sums[configuration, 1])
+    return totals
 
 
 def _product(sizes: Sequence[int | None]) -> int | None:
     """Return the product of sizes in x, y and z; None where the first is not known."""
-    return None if sizes[0] is None else math.prod(1 if one is None else one for one in sizes)
+    return None if sizes[0] is None else math.prod(1 if size is None else size for size in sizes)
 
 
 def _multiprocessors(folder: Path) -> dict[int, int]:
@@ -64,7 +64,7 @@ def _multiprocessors(folder: Path) -> dict[int, int]:
     of: dict[int, set[int | None]] = {}
     for row in rows_if_there(folder, "devices", ["rank", "multiprocessors"]):
         of.setdefault(row["rank"], set()).add(row["multiprocessors"])
-    return {rank: one for rank, known in of.items() if len(known) == 1 and (one := next(iter(known)))}
+    return {rank: count for rank, counts in of.items() if len(counts) == 1 and (count := next(iter(counts)))}
 
 
 def rows_of(exports: Sequence[Mapping[Shape, Sequence[int]]]) -> list[dict]:
@@ -76,8 +76,8 @@ def rows_of(exports: Sequence[Mapping[Shape, Sequence[int]]]) -> list[dict]:
         `launch_shapes` of each.
     """
     sums: dict[Shape, list[int]] = {}
-    for one in exports:
-        for shape, (launches, duration) in one.items():
+    for export in exports:
+        for shape, (launches, duration) in export.items():
             held = sums.setdefault(shape, [0, 0])
             held[0] += launches
             held[1] += duration

@@ -200,18 +200,18 @@ class _Host:
 
     def take(self, block: event_streams.Block) -> None:
         threads, code = few_rows(block["rank"], block["thread"])
-        for at, (rank, thread) in enumerate(threads):
+        for position, (rank, thread) in enumerate(threads):
             if rank not in self.windows:
                 continue
-            mine = slice(None) if len(threads) == 1 else code == at
+            of_thread = slice(None) if len(threads) == 1 else code == position
             if (rank, thread) not in self.sweeps:
                 window = tuple(np.array([edge], np.int64) for edge in self.windows[rank])
                 self.sweeps[rank, thread] = Sweep([ALWAYS[0]], [ALWAYS[1]], regions=[[window, *self.sets[rank]]])
-            kind = block["kind"][mine]
+            kind = block["kind"][of_thread]
             if (kind == MPI.bit_length() - 1).any():
                 self.mpi_ranks.add(rank)
             self.sweeps[rank, thread].take(
-                np.zeros(kind.size, np.int32), kind, block["start"][mine], block["end"][mine]
+                np.zeros(kind.size, np.int32), kind, block["start"][of_thread], block["end"][of_thread]
             )
 
     def finish(self) -> dict[tuple[int, int], np.ndarray]:
@@ -268,9 +268,9 @@ def measure(
         If a table's rows are not ordered, or hold a rank or device that the export's dimensions do not.
     """
     windows = opened.windows if windows is None else windows
-    found = regions.instances(opened.folder, names, regions_within)
+    instances = regions.instances(opened.folder, names, regions_within)
     nothing = (np.empty(0, np.int64), np.empty(0, np.int64))
-    sets = {rank: [found.get((rank, name), nothing) for name in names] for rank in opened.windows}
+    sets = {rank: [instances.get((rank, name), nothing) for name in names] for rank in opened.windows}
     host = _Host(windows, sets)
     for block in event_streams.merged([event_streams.calls(opened.folder), event_streams.mpi_calls(opened.folder)]):
         host.take(block)
@@ -317,7 +317,9 @@ def measure(
         copies=copies,
         streams={(*opened.devices[device], stream): streams.gaps[index] for (device, stream), index in gaps},
         host=host.finish(),
-        region_ns={rank: np.array([intervals.length(one) for one in sets[rank]], np.int64) for rank in opened.windows},
+        region_ns={
+            rank: np.array([intervals.length(region) for region in sets[rank]], np.int64) for rank in opened.windows
+        },
         mpi_ranks=host.mpi_ranks,
         mpi_outside_ns=host.mpi_outside_ns(),
         launches=launches,
@@ -326,10 +328,10 @@ def measure(
 
 def _device_indices(block: event_streams.Block, devices: RowNumbers, folder: Path) -> np.ndarray:
     """Return the index of each event's device; int32."""
-    known = len(devices)
+    before = len(devices)
     index = devices.of(block["rank"], block["device"])
-    if len(devices) > known:
-        unknown = devices.rows[known]
+    if len(devices) > before:
+        unknown = devices.rows[before]
         raise TableError(
             f"{folder}: rank and device {unknown} are not among its devices; delete the folder and run again"
         )

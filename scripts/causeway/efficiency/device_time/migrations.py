@@ -44,8 +44,8 @@ def migrations_of(folder: Path) -> Found | None:
     latest = np.full(len(sets), -1)
     for block in merged([_launches(folder), _migrations(folder)]):
         keys = block["rank"].astype(np.int64) << 16 | block["device"]
-        used, at = np.unique(keys, return_inverse=True)
-        device = np.array([row_of.get(key, -1) for key in used.tolist()], np.int64)[at.reshape(-1)]
+        used, inverse = np.unique(keys, return_inverse=True)
+        device = np.array([row_of.get(key, -1) for key in used.tolist()], np.int64)[inverse.reshape(-1)]
         kernel = block["kernel"].astype(np.int64)
         start, end = (np.ascontiguousarray(block[name]) for name in ("start", "end"))
         owner = np.empty(start.size, np.int64)
@@ -54,13 +54,13 @@ def migrations_of(folder: Path) -> Found | None:
         launched = np.stack([np.ones(start.size, np.int64), end - start], axis=1)
         np.add.at(sums[:, :2], kernel[ran], launched[ran])
         for key, pages in sets.items():
-            mine = ran & (keys == key)
-            np.add.at(sums[:, 2], kernel[mine], intervals.overlap(start[mine], end[mine], pages))
+            on_device = ran & (keys == key)
+            np.add.at(sums[:, 2], kernel[on_device], intervals.overlap(start[on_device], end[on_device], pages))
         part = np.stack([np.ones(start.size, np.int64), block["cause"] == PREFETCHED, end - start,
                          np.maximum(block["bytes"], 0), block["bytes"] < 0], axis=1).astype(np.int64)  # fmt: skip
         np.add.at(sums[:, 3:], owner[~ran], part[~ran])
     named = [(kernel["id"], kernel["short_name"]) for kernel in kernels]
-    owners = [(True, *one) for one in named] + [(False, *one) for one in named] + [(False, "", None)]
+    owners = [(True, *kernel) for kernel in named] + [(False, *kernel) for kernel in named] + [(False, "", None)]
     return {(runs, key): (name, own) for (runs, key, name), own in zip(owners, sums, strict=True)}
 
 
@@ -74,27 +74,27 @@ def _moving(folder: Path) -> dict[int, intervals.Set]:
     for block in _migrations(folder):
         keys = block["rank"].astype(np.int64) << 16 | block["device"]
         for key in np.unique(keys).tolist():
-            mine = keys == key
-            parts.setdefault(key, []).append(np.stack([block["start"][mine], block["end"][mine]]))
+            of_device = keys == key
+            parts.setdefault(key, []).append(np.stack([block["start"][of_device], block["end"][of_device]]))
     return {key: intervals.union(*np.concatenate(part, axis=1)) for key, part in sorted(parts.items())}
 
 
 def _migrations(folder: Path) -> Iterator[Block]:
     wanted = ["start_ns", "duration_ns", "rank", "device", "copy_kind", "bytes"]
     for batch in chunks(folder, "transfers", wanted + ["migration_cause"] * _has_causes(folder)):
-        mine = np.isin(batch.column("copy_kind").to_numpy(), MIGRATIONS)
-        if mine.any():
+        is_migration = np.isin(batch.column("copy_kind").to_numpy(), MIGRATIONS)
+        if is_migration.any():
             n = batch.num_rows
-            known = "migration_cause" in batch.schema.names
+            has_cause = "migration_cause" in batch.schema.names
             block = times(batch) | {name: batch.column(name).to_numpy() for name in ("rank", "device")}
             block |= {
                 "kernel": np.full(n, -1, np.int32),
                 "bytes": numbers(batch.column("bytes"), -1),
                 "cause": numbers(batch.column("migration_cause"), UNKNOWN_CAUSE)
-                if known
+                if has_cause
                 else np.full(n, UNKNOWN_CAUSE),
             }
-            yield {name: values[mine] for name, values in block.items()}
+            yield {name: values[is_migration] for name, values in block.items()}
 
 
 def _has_causes(folder: Path) -> bool:
@@ -151,10 +151,10 @@ def _find_owners(device, kernel, start, end, reach, latest, count, owner):
             owner[i] = count + latest[d]
 
 
-def migration_facts(found: Iterable[Found | None]) -> dict | None:
+def migration_facts(exports: Iterable[Found | None]) -> dict | None:
     """Return what `efficiency.json` says of the migrations of all exports; None without any."""
     together: Found = {}
-    for each in found:
+    for each in exports:
         for key, (name, sums) in (each or {}).items():
             together[key] = name, sums + (together[key][1] if key in together else 0)
     rows = [

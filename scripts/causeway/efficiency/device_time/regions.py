@@ -34,9 +34,9 @@ def times_of(folder: Path) -> Counter:
     for batch, codes, names in _host_ranges(folder):
         duration = batch.column("duration_ns").to_numpy()
         for code in np.unique(codes).tolist():
-            mine = codes == code
-            total[names[code]] += int(duration[mine].sum())
-            instances[names[code]] += int(mine.sum())
+            of_name = codes == code
+            total[names[code]] += int(duration[of_name].sum())
+            instances[names[code]] += int(of_name.sum())
     return Counter({name: time for name, time in total.items() if instances[name] <= MOST_INSTANCES})
 
 
@@ -60,12 +60,12 @@ def instances(folder: Path, names: Iterable[str], within: tuple[int, int] | None
         rank = batch.column("rank").to_numpy()
         for code, text in enumerate(texts):
             if text in wanted:
-                mine = codes == code
-                for one in np.unique(rank[mine]).tolist():
-                    rows = mine & (rank == one)
-                    parts.setdefault((one, text), []).append(np.stack([block["start"][rows], block["end"][rows]]))
-    whole = {key: intervals.union(*np.concatenate(found, axis=1)) for key, found in parts.items()}
+                of_name = codes == code
+                for owner in np.unique(rank[of_name]).tolist():
+                    rows = of_name & (rank == owner)
+                    parts.setdefault((owner, text), []).append(np.stack([block["start"][rows], block["end"][rows]]))
+    whole = {key: intervals.union(*np.concatenate(spans, axis=1)) for key, spans in parts.items()}
     if within is None:
         return whole
     time = np.array(within[:1], np.int64), np.array(within[1:], np.int64)
-    return {key: intervals.intersection(one, time) for key, one in whole.items()}
+    return {key: intervals.intersection(spans, time) for key, spans in whole.items()}

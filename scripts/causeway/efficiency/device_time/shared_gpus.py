@@ -41,8 +41,8 @@ class SharedGpu:
 
 def groups(opened: Sequence[Opened]) -> list[list[tuple[Opened, Device]]]:
     """Return the devices that are one GPU, for each GPU that more than one rank drives, in their order."""
-    of = {one.export: one for one in opened}
-    devices = ((one.export, *device, one.gpus.get(device)) for one in opened for device in one.devices)
+    of = {export.export: export for export in opened}
+    devices = ((export.export, *device, export.gpus.get(device)) for export in opened for device in export.devices)
     return [[(of[export], (rank, device)) for export, rank, device in members] for members in same_gpus(devices)]
 
 
@@ -57,22 +57,22 @@ def measure_shared(
     the dataset's time line, `compared` says in which time ranks are compared.
     """
     devices_of: dict[str, list[Device]] = {}
-    exports = {one.export: one for one, _ in members}
-    for one, device in members:
-        devices_of.setdefault(one.export, []).append(device)
-    windows = [clocks[one.export].aligned(np.array(one.windows[rank])).tolist() for one, (rank, _) in members]
+    exports = {export.export: export for export, _ in members}
+    for export, device in members:
+        devices_of.setdefault(export.export, []).append(device)
+    windows = [clocks[export.export].aligned(np.array(export.windows[rank])).tolist() for export, (rank, _) in members]
     own = min(first for first, _ in windows), max(last for _, last in windows)
     begin, stop = compared.window or own
     instances = {
-        name: regions.instances(one.folder, names, compared.regions_within(clocks[name]))
-        for name, one in exports.items()
+        name: regions.instances(export.folder, names, compared.regions_within(clocks[name]))
+        for name, export in exports.items()
     }
     sets = []
     for name in names:
         parts = [
-            (clocks[one.export], instances[one.export][rank, name])
-            for one, (rank, _) in members
-            if (rank, name) in instances[one.export]
+            (clocks[export.export], instances[export.export][rank, name])
+            for export, (rank, _) in members
+            if (rank, name) in instances[export.export]
         ]
         ends = [
             np.concatenate([np.empty(0, np.int64), *(clock.aligned(part[edge]) for clock, part in parts)])
@@ -84,22 +84,26 @@ def measure_shared(
     for block in event_streams.merged(sources):
         sweep.take(np.zeros(block["start"].size, np.int32), block["kind"], block["start"], block["end"])
     sweep.finish()
-    region_ns = [intervals.length(one) for one in sets]
+    region_ns = [intervals.length(region) for region in sets]
     return SharedGpu(
         [device for _, device in members], stop - begin, region_ns, sweep.total[0], sweep.binned[0], sweep.within[0]
     )
 
 
-def _events(one: Opened, devices: Sequence[Device], clock: Clock) -> Iterator[event_streams.Block]:
+def _events(opened: Opened, devices: Sequence[Device], clock: Clock) -> Iterator[event_streams.Block]:
     """Give the events of some devices of an export on the dataset's time line."""
     wanted = np.array([rank << 16 | device for rank, device in devices], np.int64)
     for block in event_streams.merged(
-        [event_streams.launches(one.folder), event_streams.transfers(one.folder), event_streams.graphs(one.folder)]
+        [
+            event_streams.launches(opened.folder),
+            event_streams.transfers(opened.folder),
+            event_streams.graphs(opened.folder),
+        ]
     ):
-        mine = np.isin(block["rank"].astype(np.int64) << 16 | block["device"], wanted)
-        if mine.any():
+        chosen = np.isin(block["rank"].astype(np.int64) << 16 | block["device"], wanted)
+        if chosen.any():
             yield {
-                "start": clock.aligned(block["start"][mine]),
-                "end": clock.aligned(block["end"][mine]),
-                "kind": block["kind"][mine],
+                "start": clock.aligned(block["start"][chosen]),
+                "end": clock.aligned(block["end"][chosen]),
+                "kind": block["kind"][chosen],
             }

@@ -95,19 +95,19 @@ class Sweep:
         self.idle = np.zeros((rows, len(CAUSES)), np.int64)
         self.kernel_wait_ns = kernel_wait_ns
         regions = [[] for _ in range(rows)] if regions is None else regions
-        known: dict[int, tuple[int, int]] = {}
+        extents: dict[int, tuple[int, int]] = {}
         low = [np.empty(0, np.int64)]
         high = [np.empty(0, np.int64)]
         size = 0
         spans = np.zeros((rows, len(regions[0]) if rows else 0, 3), np.int64)
         for row, sets in enumerate(regions):
             for region, intervals in enumerate(sets):
-                if id(intervals) not in known:
-                    known[id(intervals)] = (size, size + intervals[0].size)
+                if id(intervals) not in extents:
+                    extents[id(intervals)] = (size, size + intervals[0].size)
                     low.append(intervals[0])
                     high.append(intervals[1])
                     size += intervals[0].size
-                first, end = known[id(intervals)]
+                first, end = extents[id(intervals)]
                 spans[row, region] = first, end, first
         self.within = np.zeros((*spans.shape[:2], STATES), np.int64)
         self._arrays = SWEEP.of(
@@ -170,30 +170,30 @@ def _state_from(row, moment, until, reach):
 def _add_to_bins(row, state, moment, stop, edges, bin_at, binned):
     """Add the time from a moment to `stop` to the bins; later times are looked for from the moment's bin on."""
     bins = edges.size - 1
-    at = bin_at[row]
-    while at < bins and edges[at + 1] <= moment:
-        at += 1
-    bin_at[row] = at
-    while at < bins and edges[at] < stop:
-        left = max(moment, edges[at])
-        right = min(stop, edges[at + 1])
+    index = bin_at[row]
+    while index < bins and edges[index + 1] <= moment:
+        index += 1
+    bin_at[row] = index
+    while index < bins and edges[index] < stop:
+        left = max(moment, edges[index])
+        right = min(stop, edges[index + 1])
         if left < right:
-            binned[row, at, state] += right - left
-        at += 1
+            binned[row, index, state] += right - left
+        index += 1
 
 
 @compiled_borrowing(void(int64, int64, int64, int64, I8, I8, _M3, _M3))
 def _add_to_regions(row, state, moment, stop, low, high, spans, within):
     """Add the time from a moment to `stop` to the regions; later times are looked for from the interval reached on."""
     for region in range(spans.shape[1]):
-        at = spans[row, region, 2]
+        index = spans[row, region, 2]
         last = spans[row, region, 1]
-        while at < last and high[at] <= moment:
-            at += 1
-        spans[row, region, 2] = at
-        while at < last and low[at] < stop:
-            within[row, region, state] += min(stop, high[at]) - max(moment, low[at])
-            at += 1
+        while index < last and high[index] <= moment:
+            index += 1
+        spans[row, region, 2] = index
+        while index < last and low[index] < stop:
+            within[row, region, state] += min(stop, high[index]) - max(moment, low[index])
+            index += 1
 
 
 @compiled_borrowing(int64(int64, int64, int64, int64))
@@ -330,10 +330,10 @@ COPY_FIELDS = ("copies", "duration_ns", "sized", "bytes", "sized_ns")
 
 
 @compiled(void(I4, U1, I8, I8, I8, int64[:, :, ::1]))
-def take_copies(devices, kinds, starts, ends, sizes, found):
+def take_copies(devices, kinds, starts, ends, sizes, copies):
     """Add up transfers by direction; a size below 0 is unknown."""
     for i in range(starts.size):
-        sums = found[np.int64(devices[i]), np.int64(kinds[i])]
+        sums = copies[np.int64(devices[i]), np.int64(kinds[i])]
         duration = ends[i] - starts[i]
         sums[0] += 1
         sums[1] += duration

@@ -94,10 +94,10 @@ def align_by_ends(
         for group in groups:
             chosen = group.synchronising()
             of = [owners[rank] for rank in group.ranks]
-            known = [index for index, export in enumerate(of) if export in clocks]
-            if chosen.sum() < FEWEST or not known:
+            with_clock = [index for index, export in enumerate(of) if export in clocks]
+            if chosen.sum() < FEWEST or not with_clock:
                 continue
-            reference = clocks[of[known[0]]].aligned(group.end[known[0]][chosen])
+            reference = clocks[of[with_clock[0]]].aligned(group.end[with_clock[0]][chosen])
             for index, export in enumerate(of):
                 if export not in clocks:
                     clocks[export] = fit(group.end[index][chosen], reference)
@@ -106,7 +106,7 @@ def align_by_ends(
                         clocks[export] = fit(group.end[index][chosen], reference, drifts=False)
                     used[export] = int(chosen.sum())
                     grown = True
-                    used[of[known[0]]] = max(used[of[known[0]]], used[export])
+                    used[of[with_clock[0]]] = max(used[of[with_clock[0]]], used[export])
     if len(clocks) < len(names):
         return None
     ends, starts = _scatters(groups, owners, clocks)
@@ -134,12 +134,12 @@ def _scatters(
     """Return by export the 95th percentile of the distance of aligned ends, and of starts, from the median of all
     ranks.
     """
-    found: tuple[dict, dict] = ({name: [] for name in clocks}, {name: [] for name in clocks})
+    distances: tuple[dict, dict] = ({name: [] for name in clocks}, {name: [] for name in clocks})
     for group in groups:
         chosen = group.synchronising()
         if chosen.sum() < FEWEST:
             continue
-        for times, into in ((group.end, found[0]), (group.start, found[1])):
+        for times, into in ((group.end, distances[0]), (group.start, distances[1])):
             aligned = np.stack(
                 [clocks[owners[rank]].aligned(row[chosen]) for rank, row in zip(group.ranks, times, strict=True)]
             )
@@ -148,8 +148,8 @@ def _scatters(
             for rank, row in zip(group.ranks, distance, strict=True):
                 into[owners[rank]].append(row)
     ends, starts = (
-        {name: float(np.quantile(np.concatenate(rows), QUANTILE)) if rows else 0.0 for name, rows in one.items()}
-        for one in found
+        {name: float(np.quantile(np.concatenate(rows), QUANTILE)) if rows else 0.0 for name, rows in by_export.items()}
+        for by_export in distances
     )
     return ends, starts
 
@@ -183,18 +183,19 @@ def realigned(
     measured: dict[str, dict[str, int]] = {}
     reasons = []
     for members in parts:
-        mine = {rank: export for rank, export in owners.items() if export in members}
-        mine = dict(sorted(mine.items(), key=lambda item: (members.index(item[1]), item[0])))
+        part_owners = {rank: export for rank, export in owners.items() if export in members}
+        part_owners = dict(sorted(part_owners.items(), key=lambda item: (members.index(item[1]), item[0])))
         first = _left(document, members[0], clocks, nodes)
-        found = align_by_ends([group for group in usable if group.ranks[0] in mine], mine, first)
-        if found is None or not found["accepted"]:
-            why = f"; {found['reason']}: they are no common events and were not used" if found else ""
+        alignment = align_by_ends([group for group in usable if group.ranks[0] in part_owners], part_owners, first)
+        if alignment is None or not alignment["accepted"]:
+            why = f"; {alignment['reason']}: they are no common events and were not used" if alignment else ""
             return document | {"reason": document["reason"] + why}
-        clocks |= found["clocks"]
+        clocks |= alignment["clocks"]
         measured |= {
-            export: {key: found[key][export] for key in ("residual_ns", "collectives")} for export in found["clocks"]
+            export: {key: alignment[key][export] for key in ("residual_ns", "collectives")}
+            for export in alignment["clocks"]
         }
-        reasons.append(found["reason"])
+        reasons.append(alignment["reason"])
     clocks = {export: clocks.get(export) or _left(document, export, clocks, nodes) for export in document["exports"]}
     exports = {}
     for export, entry in document["exports"].items():
@@ -208,7 +209,7 @@ def realigned(
     return document | {
         "method": "collective_ends",
         "exports": exports,
-        "residual_ns": max(one["residual_ns"] for one in measured.values()),
+        "residual_ns": max(facts["residual_ns"] for facts in measured.values()),
         "reason": "offset and drift from ends of collectives, which all ranks leave together: "
         + "; ".join(dict.fromkeys(reasons))
         + _apart(document, parts, nodes),
@@ -223,8 +224,8 @@ def _linked(
     for group in groups:
         joined = set().union(*(part[owners[rank]] for rank in group.ranks))
         part |= dict.fromkeys(joined, joined)
-    found = [[export for export in exports if export in members] for members in part.values() if len(members) > 1]
-    return [list(members) for members in dict.fromkeys(map(tuple, found))]
+    linked = [[export for export in exports if export in members] for members in part.values() if len(members) > 1]
+    return [list(members) for members in dict.fromkeys(map(tuple, linked))]
 
 
 def _left(document: dict, export: str, clocks: Mapping[str, Clock], nodes: Mapping[str, str | None]) -> Clock:
@@ -236,8 +237,8 @@ def _left(document: dict, export: str, clocks: Mapping[str, Clock], nodes: Mappi
     if not beside:
         return Clock(shift)
     before = {other: document["exports"][other]["shift_ns"] for other in beside}
-    inner = min(range(len(beside)), key=lambda at: abs(2 * at - len(beside) + 1))
-    other = sorted(beside, key=lambda one: clocks[one].shift_ns - before[one])[inner]
+    inner = min(range(len(beside)), key=lambda index: abs(2 * index - len(beside) + 1))
+    other = sorted(beside, key=lambda neighbour: clocks[neighbour].shift_ns - before[neighbour])[inner]
     clock = clocks[other]
     return Clock(shift + clock.shift_ns - before[other], clock.drift_ppb, clock.reference_ns + before[other] - shift)
 
@@ -254,9 +255,9 @@ def _apart(document: dict, parts: Sequence[Sequence[str]], nodes: Mapping[str, s
     linked = {export for members in parts for export in members}
     first = [members[0] for members in parts[1:]]
     words = ""
-    for at, export in enumerate(first):
-        others = {one for members in parts[: at + 1] for one in members}
-        words += f"; {first_of(parts[at + 1])} share none with those, and {_by(document, export, others, nodes)}"
+    for index, export in enumerate(first):
+        others = {member for members in parts[: index + 1] for member in members}
+        words += f"; {first_of(parts[index + 1])} share none with those, and {_by(document, export, others, nodes)}"
     alone: dict[str, list[str]] = {}
     for export in document["exports"]:
         if export not in linked:

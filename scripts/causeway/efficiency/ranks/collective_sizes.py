@@ -58,12 +58,14 @@ def summarise_collectives(
     ranks = ranks or Ranks()
     with ranks.together():
         given = [Path(folder) for folder in folders]
-        here = {at: read_export(given[at]) for at in ranks.share_of([folder_bytes(folder) for folder in given])}
+        here = {
+            index: read_export(given[index]) for index in ranks.share_of([folder_bytes(folder) for folder in given])
+        }
     parts = ranks.collect(here)
     with ranks.together():
         if parts is not None:
-            found = {at: one for part in parts for at, one in part.items()}
-            rows = _rows({rank: one for at in sorted(found) for rank, one in found[at].items()})
+            exports = {index: of_export for part in parts for index, of_export in part.items()}
+            rows = _rows({rank: sized for index in sorted(exports) for rank, sized in exports[index].items()})
             table = pa.Table.from_pylist(rows, SCHEMAS["collective_sizes"])
             write_table(table, path, "collective_sizes", metadata={"dataset": dataset})
 
@@ -92,55 +94,55 @@ def read_export(folder: Path) -> dict[int, SizedCollectives]:
     if read_json(folder / "capabilities.json")["status"] == "refused":
         return {}
     ranks = collectives_of(folder)
-    kernels = {rank: np.full(len(one), UNKNOWN) for rank, one in ranks.items()}
+    kernels = {rank: np.full(len(collectives), UNKNOWN) for rank, collectives in ranks.items()}
     names = kernel_columns(folder, ["name"]).column("name").to_pylist()
     wanted = states.COMMUNICATION.bit_length() - 1
     kinds = event_streams.class_bits(folder)
     for batch in event_streams.chunks(folder, "launches", ["start_ns", "configuration", "rank"]):
         configuration = batch.column("configuration").to_numpy().astype(np.int64)
         _at_starts(ranks, kernels, batch, np.where(kinds[configuration] == wanted, configuration, UNKNOWN))
-    return {rank: _sized(one, kernels[rank], names) for rank, one in ranks.items()}
+    return {rank: _sized(collectives, kernels[rank], names) for rank, collectives in ranks.items()}
 
 
 def _at_starts(
-    ranks: Mapping[int, RankCollectives], found: Mapping[int, np.ndarray], batch: pa.RecordBatch, values: np.ndarray
+    ranks: Mapping[int, RankCollectives], into: Mapping[int, np.ndarray], batch: pa.RecordBatch, values: np.ndarray
 ) -> None:
     """Give collectives the values of the rows that start with them on their rank, but for `UNKNOWN` ones."""
-    known = np.flatnonzero(values != UNKNOWN)
-    start, rank = (batch.column(name).to_numpy()[known] for name in ("start_ns", "rank"))
-    for one in np.unique(rank).tolist():
-        if one not in ranks or not len(ranks[one]):
+    rows = np.flatnonzero(values != UNKNOWN)
+    start, rank = (batch.column(name).to_numpy()[rows] for name in ("start_ns", "rank"))
+    for owner in np.unique(rank).tolist():
+        if owner not in ranks or not len(ranks[owner]):
             continue
-        own = ranks[one].start
-        mine = np.flatnonzero(rank == one)
-        order = np.argsort(start[mine], kind="stable")
-        ordered = start[mine][order]
+        own = ranks[owner].start
+        chosen = np.flatnonzero(rank == owner)
+        order = np.argsort(start[chosen], kind="stable")
+        ordered = start[chosen][order]
         low, high = np.searchsorted(own, [ordered[0], ordered[-1] + 1])
         index = np.searchsorted(ordered, own[low:high], "right") - 1
         there = ordered[index] == own[low:high]
-        found[one][low:high][there] = values[known][mine][order][index[there]]
+        into[owner][low:high][there] = values[rows][chosen][order][index[there]]
 
 
-def _sized(one: RankCollectives, kernel: np.ndarray, names: Sequence[str]) -> SizedCollectives:
+def _sized(collectives: RankCollectives, kernel: np.ndarray, names: Sequence[str]) -> SizedCollectives:
     """Return a rank's collectives with their labels, from their names and those of the kernels that start with them."""
-    pairs, label = np.unique(one.name.astype(np.int64) * (len(names) + 1) + kernel + 1, return_inverse=True)
+    pairs, label = np.unique(collectives.name.astype(np.int64) * (len(names) + 1) + kernel + 1, return_inverse=True)
     labels = []
     for name, configuration in zip(*(half.tolist() for half in np.divmod(pairs, len(names) + 1)), strict=True):
-        own = one.names[name]
+        own = collectives.names[name]
         full = names[configuration - 1] if configuration else own
         labels.append((operation(own if operation(own) != "other" else full), *algorithm(full)))
-    return SizedCollectives(one, label, labels)
+    return SizedCollectives(collectives, label, labels)
 
 
 def _rows(ranks: Mapping[int, SizedCollectives]) -> list[dict]:
     """Return the rows of `collective_sizes`, in order."""
-    of_rank = {rank: one.rank for rank, one in ranks.items()}
+    of_rank = {rank: sized.rank for rank, sized in ranks.items()}
     number: dict[Label, int] = {}
     index = {
-        rank: np.array([number.setdefault(label, len(number)) for label in one.labels], np.int64)
-        for rank, one in ranks.items()
+        rank: np.array([number.setdefault(label, len(number)) for label in sized.labels], np.int64)
+        for rank, sized in ranks.items()
     }
-    alone = {rank: np.ones(len(one), bool) for rank, one in of_rank.items()}
+    alone = {rank: np.ones(len(sized), bool) for rank, sized in of_rank.items()}
     parts = []
     for group in aligned(of_rank)[0]:
         first, rows = next(iter(group.rows.items()))
@@ -152,24 +154,24 @@ def _rows(ranks: Mapping[int, SizedCollectives]) -> list[dict]:
         chosen = {rank: rows[together] for rank, rows in group.rows.items()}
         times = np.stack([(of_rank[rank].end - of_rank[rank].start)[rows] for rank, rows in chosen.items()])
         last = times.argmin(axis=0)
-        for at, (rank, rows) in enumerate(chosen.items()):
+        for position, (rank, rows) in enumerate(chosen.items()):
             alone[rank][rows] = False
-            parts.append(_counted(ranks[rank], index[rank], rows[last == at], matched=True))
-    parts += [_counted(one, index[rank], np.flatnonzero(alone[rank]), matched=False) for rank, one in ranks.items()]
+            parts.append(_counted(ranks[rank], index[rank], rows[last == position], matched=True))
+    parts += [_counted(sized, index[rank], np.flatnonzero(alone[rank]), matched=False) for rank, sized in ranks.items()]
     if not parts:
         return []
     labels = list(number)
     grouped = pa.concat_tables(parts).group_by(KEYS, use_threads=False).aggregate([("time_ns", "list")])
     keys = (grouped.column(name).to_pylist() for name in KEYS)
-    lists = (one.values.to_numpy() for one in grouped.column("time_ns_list"))
-    found = [_row((*labels[label], *key), time) for label, *key, time in zip(*keys, lists, strict=True)]
-    return sorted(found, key=_order)
+    lists = (scalar.values.to_numpy() for scalar in grouped.column("time_ns_list"))
+    entries = [_row((*labels[label], *key), time) for label, *key, time in zip(*keys, lists, strict=True)]
+    return sorted(entries, key=_order)
 
 
-def _counted(one: SizedCollectives, index: np.ndarray, rows: np.ndarray, *, matched: bool) -> pa.Table:
+def _counted(sized: SizedCollectives, index: np.ndarray, rows: np.ndarray, *, matched: bool) -> pa.Table:
     """Return `KEYS` and the times of some of a rank's collectives."""
-    values = index[one.label[rows]], one.rank.group_size[rows], one.rank.bytes[rows]
-    time = one.rank.end[rows] - one.rank.start[rows]
+    values = index[sized.label[rows]], sized.rank.group_size[rows], sized.rank.bytes[rows]
+    time = sized.rank.end[rows] - sized.rank.start[rows]
     return pa.table([*values, np.full(rows.size, matched), time], names=[*KEYS, "time_ns"])
 
 
@@ -181,8 +183,8 @@ def algorithm(kernel: str) -> tuple[str | None, str | None]:
     >>> algorithm("ncclKernel_Generic")
     (None, None)
     """
-    found = ALGORITHM.search(kernel)
-    return (None, None) if found is None else (found[1].lower(), found[2] and found[2].upper())
+    match = ALGORITHM.search(kernel)
+    return (None, None) if match is None else (match[1].lower(), match[2] and match[2].upper())
 
 
 def _order(row: dict) -> tuple:
@@ -192,14 +194,14 @@ def _order(row: dict) -> tuple:
 def _row(key: tuple, times: np.ndarray) -> dict:
     what, way, protocol, ranks, size, matched = key
     times = np.sort(times)
-    least, median = (int(times[at]) for at in (0, (times.size - 1) // 2))
+    least, median = (int(times[position]) for position in (0, (times.size - 1) // 2))
     factor = 1.0 if what in FACTOR_ONE else bus_factor(what, ranks) if ranks != UNKNOWN else None
-    known = size >= 0 and median > 0
+    has_rate = size >= 0 and median > 0
     return {
         "operation": what, "algorithm": way, "protocol": protocol, "ranks": None if ranks == UNKNOWN else ranks,
         "bytes": size if size >= 0 else None, "matched": matched, "collectives": times.size,
         "total_ns": int(times.sum()), "least_ns": least, "median_ns": median,
-        "algorithm_gb_per_s": size / median if known else None,
-        "bus_gb_per_s": size * factor / median if known and factor is not None else None,
-        "best_bus_gb_per_s": size * factor / least if known and factor is not None and least > 0 else None,
+        "algorithm_gb_per_s": size / median if has_rate else None,
+        "bus_gb_per_s": size * factor / median if has_rate and factor is not None else None,
+        "best_bus_gb_per_s": size * factor / least if has_rate and factor is not None and least > 0 else None,
     }  # fmt: skip

@@ -97,16 +97,16 @@ class MatchedCollectives:
     sequence: int | None = None
     unrecorded: np.ndarray | None = None
 
-    def members(self, at: int) -> int:
+    def members(self, index: int) -> int:
         """Return how many ranks take part in a collective, by its index: as told, at least those that were read."""
-        return max(len(self.ranks), -1 if self.group_size is None else int(self.group_size[at]))
+        return max(len(self.ranks), -1 if self.group_size is None else int(self.group_size[index]))
 
     def synchronising(self) -> np.ndarray:
         """Return which collectives all ranks end together, of those that all ranks recorded; bool, shape
         (collectives,).
         """
-        found = np.isin(np.array(self.operations, object), SYNCHRONISING)
-        return found if self.unrecorded is None else found & ~self.unrecorded
+        together = np.isin(np.array(self.operations, object), SYNCHRONISING)
+        return together if self.unrecorded is None else together & ~self.unrecorded
 
     def left_together(self) -> tuple[list[int], np.ndarray, np.ndarray]:
         """Return the collectives that all ranks end together.
@@ -120,7 +120,7 @@ class MatchedCollectives:
             What crosses each link: size times bus factor; -1 where it is not known.
         """
         together = self.synchronising()
-        factors = [bus_factor(word, self.members(at)) or -1.0 for at, word in enumerate(self.operations)]
+        factors = [bus_factor(word, self.members(index)) or -1.0 for index, word in enumerate(self.operations)]
         sizes = np.where((self.bytes > 0) & (np.array(factors) > 0), self.bytes * factors, -1).astype(np.int64)
         return self.ranks, self.start[:, together], sizes[together]
 
@@ -154,16 +154,16 @@ def matched(folders: Sequence[str | Path]) -> tuple[list[MatchedCollectives], li
 
 def match(exports: Sequence[Mapping[int, RankCollectives]]) -> tuple[list[MatchedCollectives], list[str]]:
     """Return the matched collectives of two ranks or more, and sentences on what could not be matched."""
-    ranks = {rank: one for export in exports for rank, one in export.items()}
-    found, notes = aligned(ranks)
-    return [_of_ranks(one, ranks) for one in found], notes
+    ranks = {rank: collectives for export in exports for rank, collectives in export.items()}
+    groups, notes = aligned(ranks)
+    return [_of_ranks(group, ranks) for group in groups], notes
 
 
 def aligned(ranks: Mapping[int, RankCollectives]) -> tuple[list[AlignedRanks], list[str]]:
     """Return which collectives of two ranks or more belong together, and sentences on what could not be matched."""
     by_group: dict[str | None, dict[int, np.ndarray]] = {}
-    for rank, one in sorted(ranks.items()):
-        for communicator, rows in one.by_communicator():
+    for rank, collectives in sorted(ranks.items()):
+        for communicator, rows in collectives.by_communicator():
             by_group.setdefault(communicator, {})[rank] = rows
     groups = []
     notes = []
@@ -210,23 +210,23 @@ def operations_of(rank: RankCollectives, rows: np.ndarray) -> list[str]:
     return [words[name] for name in rank.name[rows].tolist()]
 
 
-def _of_ranks(one: AlignedRanks, ranks: Mapping[int, RankCollectives]) -> MatchedCollectives:
+def _of_ranks(group: AlignedRanks, ranks: Mapping[int, RankCollectives]) -> MatchedCollectives:
     start, end, size, members = (
-        np.stack([getattr(ranks[rank], name)[rows] for rank, rows in one.rows.items()])
+        np.stack([getattr(ranks[rank], name)[rows] for rank, rows in group.rows.items()])
         for name in ("start", "end", "bytes", "group_size")
     )
-    first, rows = next(iter(one.rows.items()))
+    first, rows = next(iter(group.rows.items()))
     operations = operations_of(ranks[first], rows)
     return MatchedCollectives(
-        communicator=one.communicator,
-        ranks=list(one.rows),
+        communicator=group.communicator,
+        ranks=list(group.rows),
         start=start,
         end=end,
         operations=operations,
         bytes=size.max(axis=0),
         group_size=members.max(axis=0),
         shape=ranks[first].shape[rows],
-        sequence=one.sequence,
+        sequence=group.sequence,
     )
 
 
@@ -238,11 +238,11 @@ def _by_number(ranks: Mapping[int, RankCollectives], members: Mapping[int, np.nd
     common = functools.reduce(np.intersect1d, numbers.values())
     if not common.size:
         return None
-    found = {}
+    matches = {}
     for rank, own in numbers.items():
         order = np.argsort(own, kind="stable")
-        found[rank] = members[rank][order[np.searchsorted(own[order], common, "right") - 1]]
-    return found
+        matches[rank] = members[rank][order[np.searchsorted(own[order], common, "right") - 1]]
+    return matches
 
 
 def _recorded_by_all(
@@ -266,7 +266,7 @@ def _recorded_by_all(
         )
         if _same_order(ranks, own) and are_common(ends, starts):
             agreeing.append((ends, own))
-    agreeing.sort(key=lambda one: one[0])
+    agreeing.sort(key=lambda candidate: candidate[0])
     if not agreeing or (len(agreeing) > 1 and agreeing[0][0] >= GOOD_SHARE * agreeing[1][0]):
         return None
     return agreeing[0][1]
@@ -334,26 +334,26 @@ def sequences(
         return [], f"ranks have collectives on {streams}, which run at once: which belong together cannot be told"
     (form,) = forms
     if len(set(form)) == 1 and len(form) > 1:
-        return [one for stream in range(form[0]) for one in _of_devices(ranks, lanes, stream)], None
+        return [sequence for stream in range(form[0]) for sequence in _owns(ranks, lanes, stream)], None
     pairs = [(device, stream) for device, streams in enumerate(form) for stream in range(streams)]
     return [Sequences({rank: own[device][stream] for rank, own in lanes.items()}, {}) for device, stream in pairs], None
 
 
-def _lanes(one: RankCollectives, rows: np.ndarray) -> list[list[np.ndarray]]:
+def _lanes(collectives: RankCollectives, rows: np.ndarray) -> list[list[np.ndarray]]:
     """Return the indices of each device and stream, both in the order of their numbers."""
-    found: list[list[np.ndarray]] = []
-    for device in np.unique(one.device[rows]).tolist():
-        mine = rows[one.device[rows] == device]
-        found.append([mine[one.stream[mine] == stream] for stream in np.unique(one.stream[mine]).tolist()])
-    return found
+    lanes: list[list[np.ndarray]] = []
+    for device in np.unique(collectives.device[rows]).tolist():
+        own = rows[collectives.device[rows] == device]
+        lanes.append([own[collectives.stream[own] == stream] for stream in np.unique(collectives.stream[own]).tolist()])
+    return lanes
 
 
-def _overlap(one: RankCollectives, rows: np.ndarray) -> bool:
+def _overlap(collectives: RankCollectives, rows: np.ndarray) -> bool:
     """Return whether two kernels of a rank run at once."""
-    return bool((one.start[rows][1:] < np.maximum.accumulate(one.end[rows])[:-1]).any())
+    return bool((collectives.start[rows][1:] < np.maximum.accumulate(collectives.end[rows])[:-1]).any())
 
 
-def _of_devices(
+def _owns(
     ranks: Mapping[int, RankCollectives], lanes: Mapping[int, Sequence[Sequence[np.ndarray]]], stream: int
 ) -> Iterator[Sequences]:
     """Give the sequences of a stream of all devices: one where each rank's devices end together, else one of each."""
@@ -373,9 +373,9 @@ def _of_devices(
         yield Sequences({rank: rows[device] for rank, rows in own.items()}, {})
 
 
-def _end_together(one: RankCollectives, rows: Sequence[np.ndarray]) -> bool:
+def _end_together(collectives: RankCollectives, rows: Sequence[np.ndarray]) -> bool:
     """Return whether kernels of several devices of a rank, which have one clock, end at common moments."""
-    if len({(part.size, tuple(one.name[part].tolist())) for part in rows}) > 1:
+    if len({(part.size, tuple(collectives.name[part].tolist())) for part in rows}) > 1:
         return False
     indices = np.stack(rows)
-    return are_common(scatter(one.end[indices]), scatter(one.start[indices]))
+    return are_common(scatter(collectives.end[indices]), scatter(collectives.start[indices]))

@@ -79,26 +79,29 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
         The processes that share the reading; their number changes no bit.
     """
     with ranks.together():
-        mine = ranks.share_of([folder_bytes(folder) for folder in folders])
-        keys = {at: _keys(folders[at]) for at in mine}
-    keys = {at: one for part in ranks.exchange(keys) for at, one in part.items()}
+        indices = ranks.share_of([folder_bytes(folder) for folder in folders])
+        keys = {index: _keys(folders[index]) for index in indices}
+    keys = {index: export_keys for part in ranks.exchange(keys) for index, export_keys in part.items()}
     keys = _of_one_kernel(keys)
-    known: dict[tuple, int] = {}
-    codes = [np.array([known.setdefault(key, len(known)) for key in keys[at]], np.int64) for at in range(len(folders))]
+    numbers: dict[tuple, int] = {}
+    codes = [
+        np.array([numbers.setdefault(key, len(numbers)) for key in keys[index]], np.int64)
+        for index in range(len(folders))
+    ]
     del keys
     with ranks.together():
-        histogram = np.zeros((len(known), STEPS * OCTAVES), np.int64)
-        seen = {at: _count_durations(folders[at], codes[at], clocks, histogram) for at in mine}
+        histogram = np.zeros((len(numbers), STEPS * OCTAVES), np.int64)
+        seen = {index: _count_durations(folders[index], codes[index], clocks, histogram) for index in indices}
     if ranks.size > 1:
-        for begin in range(0, len(known), SLICE):
+        for begin in range(0, len(numbers), SLICE):
             part = histogram[begin : begin + SLICE]
             part[...] = ranks.total(part)
     seen = dict(sorted(pair for part in ranks.exchange(seen) for pair in part.items()))
     devices: dict[tuple[int, int], int] = {}
-    for found, _ in seen.values():
-        for device in found:
+    for of_export, _ in seen.values():
+        for device in of_export:
             devices.setdefault(device, len(devices))
-    ends = [moment for _, found in seen.values() for moment in found]
+    ends = [moment for _, moments in seen.values() for moment in moments]
     if not ends:
         return None
     before = np.cumsum(histogram, axis=1, out=histogram)
@@ -111,16 +114,19 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
     del histogram, before
     edges = np.linspace(min(ends), max(ends) + 1, BLOCKS + 1).astype(np.int64)
     with ranks.together():
-        cells = np.zeros((len(known), 2, BLOCKS), np.int64)
-        sums = {at: _sum_deviations(folders[at], codes[at], clocks, medians, scale, edges, cells) for at in mine}
+        cells = np.zeros((len(numbers), 2, BLOCKS), np.int64)
+        sums = {
+            index: _sum_deviations(folders[index], codes[index], clocks, medians, scale, edges, cells)
+            for index in indices
+        }
     cells = ranks.total(cells) if ranks.size > 1 else cells
     parts = ranks.collect(sums)
     if parts is None:
         return None
     count, total, squares = whole = np.zeros((3, len(devices), BLOCKS))
     for _, of_devices in sorted(pair for part in parts for pair in part.items()):
-        for device, one in of_devices.items():
-            whole[:, devices[device]] += one
+        for device, device_sums in of_devices.items():
+            whole[:, devices[device]] += device_sums
     weights = launches / launches.sum()
     between = float((weights * (medians - (weights * medians).sum()) ** 2).sum())
     return DurationCells(
@@ -132,7 +138,7 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
         configurations=len(medians),
         between=between,
         cells=cells,
-        shapeless=int(launches[[all(part is None for part in key[1:]) for key in known]].sum()),
+        shapeless=int(launches[[all(part is None for part in key[1:]) for key in numbers]].sum()),
     )
 
 
@@ -180,10 +186,10 @@ def _count_durations(
     for batch in event_streams.chunks(folder, "launches", WANTED):
         _count_steps(batch.column("configuration").to_numpy(), codes, _logs(batch), histogram)
         start = batch.column("start_ns").to_numpy()
-        found, number = _by_device(batch)
-        for at, device in enumerate(found):
+        seen, number = _by_device(batch)
+        for position, device in enumerate(seen):
             devices.setdefault(device)
-            rows = (0, -1) if len(found) == 1 else np.flatnonzero(number == at)[[0, -1]]
+            rows = (0, -1) if len(seen) == 1 else np.flatnonzero(number == position)[[0, -1]]
             ends += clocks[device[0]].aligned(start[list(rows)]).tolist()
             ends = [min(ends), max(ends)]
     return list(devices), ends
@@ -201,16 +207,16 @@ def _sum_deviations(
     """Return the sums of an export's devices: count, deviations and their squares; float, shape (3, blocks) each. Add
     launches and deviations of its configurations to `cells`, as `DurationCells` has them.
     """
-    found: dict[tuple[int, int], np.ndarray] = {}
+    totals: dict[tuple[int, int], np.ndarray] = {}
     limits = DEVIATION_LIMITS.of(codes=codes, medians=medians, low=-CUT * scale, high=CUT * scale, edges=edges)
     for batch in event_streams.chunks(folder, "launches", WANTED):
         devices, number = _by_device(batch)
         start = batch.column("start_ns").to_numpy()
         one_rank = devices[0][0] == devices[-1][0]
         time = clocks[devices[0][0]].aligned(start) if one_rank else np.empty_like(start)
-        for at, (rank, _) in enumerate(() if one_rank else devices):
-            mine = number == at
-            time[mine] = clocks[rank].aligned(start[mine])
+        for position, (rank, _) in enumerate(() if one_rank else devices):
+            of_device = number == position
+            time[of_device] = clocks[rank].aligned(start[of_device])
         # one piece of the table at a time: sums of floats depend on the order of their terms
         sums = np.zeros((len(devices), 3, BLOCKS))
         launches = TIMED_LAUNCHES.of(
@@ -218,11 +224,11 @@ def _sum_deviations(
         )
         _add_deviations(launches, limits, np.zeros(len(devices), np.int64), sums, cells)
         for device, part in zip(devices, sums, strict=True):
-            if device in found:
-                found[device] += part
+            if device in totals:
+                totals[device] += part
             else:
-                found[device] = part
-    return found
+                totals[device] = part
+    return totals
 
 
 @compiled(void(U4, I8, F8, int64[:, ::1]))

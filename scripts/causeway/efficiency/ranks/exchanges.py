@@ -31,7 +31,7 @@ def with_exchanges(
     document : mapping
         `clocks.json`.
     """
-    found = []
+    named = []
     notes = []
     for group in groups:
         chosen = np.array([word == SEND_RECEIVE for word in group.operations], bool)
@@ -40,10 +40,10 @@ def with_exchanges(
             label = f"communicator {group.communicator}: " if group.communicator is not None else ""
             notes.append(f"{label}{int(chosen.sum())} sends and receives of each rank: {why}")
         elif chosen.any():
-            words = [EXCHANGE if one else word for one, word in zip(chosen, group.operations, strict=True)]
+            words = [EXCHANGE if is_chosen else word for is_chosen, word in zip(chosen, group.operations, strict=True)]
             group = replace(group, operations=words)
-        found.append(group)
-    return found, notes
+        named.append(group)
+    return named, notes
 
 
 def left_together(

@@ -67,15 +67,15 @@ def find_stragglers(
     filtered = ranks.of_first(lambda: why_not(given, STRAGGLERS))
     with ranks.together():
         document = read_json(clocks_file)
-        mine = [given[at] for at in ranks.share_of([folder_bytes(folder) for folder in given])]
-        capabilities = {folder: read_json(folder / "capabilities.json") for folder in mine}
-        read = [] if filtered else mine
+        assigned = [given[index] for index in ranks.share_of([folder_bytes(folder) for folder in given])]
+        capabilities = {folder: read_json(folder / "capabilities.json") for folder in assigned}
+        read = [] if filtered else assigned
         rows = {folder: collectives_of(folder) for folder in read if has_time_line(capabilities[folder])}
         work = {folder: work_of(folder) for folder in read}
         begins = {folder: first_recorded(folder, rows[folder]) for folder in rows}
     documents = merged(ranks.exchange(capabilities))
     used = {folder: documents[folder] for folder in given if documents[folder]["status"] != "refused"}
-    folder_of = {rank: folder for folder, one in used.items() for rank in one["ranks"]}
+    folder_of = {rank: folder for folder, facts in used.items() for rank in facts["ranks"]}
     clocks = {rank: Clock.of(entry) for entry in document["exports"].values() for rank in entry["ranks"]}
     parts = ranks.collect((rows, work, begins))
     judged: list[_Judged] = []
@@ -92,30 +92,30 @@ def find_stragglers(
             if document["method"] != "zero":  # else moments of different ranks are not comparable
                 groups = [_recorded(group, clocks, begin_of, notes) for group in groups]
             judged = _judged(groups, clocks, role_of, notes)
-    late, role_of = ranks.share(([(one.group, one.late) for one in judged], role_of))
+    late, role_of = ranks.share(([(judgement.group, judgement.late) for judgement in judged], role_of))
     with ranks.together():
         own = [
-            OwnWork(group, group.synchronising(), folder_of, chosen, role_of, mine) if chosen else None
+            OwnWork(group, group.synchronising(), folder_of, chosen, role_of, assigned) if chosen else None
             for group, chosen in late
         ]
     works = ranks.collect(own)
-    traced = [folder for folder, one in used.items() if "launches" in one["tables"]]
+    traced = [folder for folder, facts in used.items() if "launches" in facts["tables"]]
     nodes = {rank: documents[folder]["node"] for rank, folder in folder_of.items()}
     run_of = {rank: (runs or {}).get(folder.name) for rank, folder in folder_of.items()}
     variance = components(traced, clocks, nodes, seed, run_of, ranks=ranks)
     with ranks.together():
         if works is not None:
-            for at, one in enumerate(judged):
-                one.explain([part[at] for part in works], role_of)
+            for index, judgement in enumerate(judged):
+                judgement.explain([part[index] for part in works], role_of)
             result = {
                 "dataset": name,
-                "groups": [one.verdict for one in judged],
+                "groups": [judgement.verdict for judgement in judged],
                 "notes": notes,
                 "clocks": {key: document[key] for key in ("method", "residual_ns", "reason")},
                 "variance": variance,
             }
             write_json(result, out_json, schema="stragglers")
-            of_groups = [row for one in judged for row in _rows(one.group, one.times)]
+            of_groups = [row for judgement in judged for row in _rows(judgement.group, judgement.times)]
             table = pa.Table.from_pylist(of_groups, SCHEMAS["stragglers"])
             write_table(table, out_table, "stragglers", metadata={"dataset": name})
 
@@ -185,12 +185,12 @@ def _judged(
     notes: list[str],
 ) -> list[_Judged]:
     """Return the groups with enough collectives; `notes` gets a sentence on each of the others."""
-    found = []
+    judged = []
     for group in groups:
         if group.synchronising().sum() < FEWEST:
             notes.append(f"{_named(group)}: fewer than {FEWEST} collectives that all ranks leave together")
             continue
-        members = max(group.members(at) for at in np.flatnonzero(group.synchronising()).tolist())
+        members = max(group.members(index) for index in np.flatnonzero(group.synchronising()).tolist())
         if members > len(group.ranks):
             notes.append(
                 f"{_named(group)}: {len(group.ranks)} of its {members} ranks were read: these are held against one"
@@ -203,13 +203,13 @@ def _judged(
         times = stragglers.analyse(group, clocks, role_of)
         verdict = stragglers.verdict_of(times, group)
         late = {}
-        for at, entry in enumerate(verdict["ranks"]):
+        for index, entry in enumerate(verdict["ranks"]):
             if entry["pattern"] != "none":
-                late[entry["rank"]] = times["held"][at]
+                late[entry["rank"]] = times["held"][index]
             elif entry["rank"] == verdict["waited_for"]:
-                late[entry["rank"]] = times["last"][at]
-        found.append(_Judged(group, times, verdict, late))
-    return found
+                late[entry["rank"]] = times["last"][index]
+        judged.append(_Judged(group, times, verdict, late))
+    return judged
 
 
 def _named(group: collectives.MatchedCollectives) -> str:
@@ -221,9 +221,9 @@ def _named(group: collectives.MatchedCollectives) -> str:
 
 def _rows(group: collectives.MatchedCollectives, times: Mapping) -> list[dict]:
     rows = []
-    for at, number in enumerate(times["number"].tolist()):
-        rank = int(times["straggler"][at])
-        bus = float(times["bus_gb_per_s"][at])
+    for position, number in enumerate(times["number"].tolist()):
+        rank = int(times["straggler"][position])
+        bus = float(times["bus_gb_per_s"][position])
         rows.append(
             {
                 "communicator": group.communicator,
@@ -231,14 +231,14 @@ def _rows(group: collectives.MatchedCollectives, times: Mapping) -> list[dict]:
                 "name": group.operations[number],
                 "bytes": None if group.bytes[number] < 0 else int(group.bytes[number]),
                 "n_ranks": len(group.ranks),
-                "start_ns": int(times["start"][at]),
-                "skew_ns": int(times["skew"][at]),
-                "transfer_ns": int(times["transfer"][at]),
-                "waiting_ns": int(times["waiting"][at]),
+                "start_ns": int(times["start"][position]),
+                "skew_ns": int(times["skew"][position]),
+                "transfer_ns": int(times["transfer"][position]),
+                "waiting_ns": int(times["waiting"][position]),
                 "bus_gb_per_s": None if np.isnan(bus) else bus,
                 "straggler": None if rank < 0 else rank,
-                "lateness_ns": int(times["lateness"][at]),
-                "verdict": str(times["verdict"][at]),
+                "lateness_ns": int(times["lateness"][position]),
+                "verdict": str(times["verdict"][position]),
             }
         )
     return rows

@@ -84,7 +84,7 @@ class OwnWork:
             np.zeros((len(group.ranks), int(chosen.sum())), np.int64) for _ in PARTS
         )
         self.work: dict[tuple[int, int], dict[Configuration, Work]] = {
-            (one, rank): {} for one in late for rank in group.ranks
+            (late_rank, rank): {} for late_rank in late for rank in group.ranks
         }
         self.clock_hz: dict[tuple[int, int], dict[str, float]] = {}
         for folder in dict.fromkeys(folders[rank] for rank in group.ranks):
@@ -101,8 +101,8 @@ class OwnWork:
         """Add what another process has read of the same group: of other ranks."""
         for name in PARTS:
             getattr(self, name)[...] += getattr(other, name)
-        for pair, found in other.work.items():
-            self.work[pair].update(found)
+        for pair, work in other.work.items():
+            self.work[pair].update(work)
         for pair, clocks in other.clock_hz.items():
             self.clock_hz.setdefault(pair, {}).update(clocks)
 
@@ -113,9 +113,12 @@ class OwnWork:
             [event_streams.launches(folder), event_streams.transfers(folder), event_streams.graphs(folder)]
         ):
             for number, sweep in sweeps.items():
-                mine = block["rank"] == number
+                of_rank = block["rank"] == number
                 sweep.take(
-                    np.zeros(int(mine.sum()), np.int32), block["kind"][mine], block["start"][mine], block["end"][mine]
+                    np.zeros(int(of_rank.sum()), np.int32),
+                    block["kind"][of_rank],
+                    block["start"][of_rank],
+                    block["end"][of_rank],
                 )
         for rank, sweep in sweeps.items():
             sweep.finish()
@@ -135,22 +138,23 @@ class OwnWork:
         names = kernel_columns(folder, ["short_name"]).column("short_name").to_pylist()
         keys = [(name, *row.values()) for name, row in zip(names, rows, strict=True)]
         kinds = event_streams.class_bits(folder)
-        sums = {(one, rank): np.zeros((2, len(keys)), np.int64) for one in self.late for rank in edges}
+        sums = {(late_rank, rank): np.zeros((2, len(keys)), np.int64) for late_rank in self.late for rank in edges}
         for batch in event_streams.chunks(folder, "launches", ["start_ns", "duration_ns", "configuration", "rank"]):
             rank = batch.column("rank").to_numpy()
             code = batch.column("configuration").to_numpy()
             block = event_streams.times(batch)
             computes = kinds[code] == 0
-            for (one, number), (count, total) in sums.items():
-                mine = np.flatnonzero(computes & (rank == number))
-                mine = mine[_inside(edges[number], block["start"][mine], self.late[one])]
-                np.add.at(count, code[mine], 1)
-                np.add.at(total, code[mine], block["end"][mine] - block["start"][mine])
+            for (late_rank, number), (count, total) in sums.items():
+                launches = np.flatnonzero(computes & (rank == number))
+                launches = launches[_inside(edges[number], block["start"][launches], self.late[late_rank])]
+                np.add.at(count, code[launches], 1)
+                np.add.at(total, code[launches], block["end"][launches] - block["start"][launches])
         for pair, (count, total) in sums.items():
-            found = self.work[pair]
-            for at in np.flatnonzero(count).tolist():
-                before = found.get(keys[at], (0, 0))  # two configurations may differ in what is no number of the launch
-                found[keys[at]] = before[0] + int(count[at]), before[1] + int(total[at])
+            work = self.work[pair]
+            for index in np.flatnonzero(count).tolist():
+                # two configurations may differ in what is no number of the launch
+                before = work.get(keys[index], (0, 0))
+                work[keys[index]] = before[0] + int(count[index]), before[1] + int(total[index])
 
     def _clocks(self, folder: Path, edges: Mapping[int, np.ndarray]) -> None:
         sums: dict[tuple[int, int, str], tuple[int, float]] = {}
@@ -162,14 +166,14 @@ class OwnWork:
                 if not CLOCK.search(text):
                     continue
                 for number in edges:
-                    mine = np.flatnonzero((codes == code) & (rank == number))
-                    for one, late in self.late.items():
-                        chosen = mine[_inside(edges[number], time[mine], late)]
-                        n, total = sums.get((one, number, text), (0, 0.0))
-                        sums[one, number, text] = n + chosen.size, total + float(value[chosen].sum())
-        for (one, number, text), (n, total) in sums.items():
+                    samples = np.flatnonzero((codes == code) & (rank == number))
+                    for late_rank, late in self.late.items():
+                        chosen = samples[_inside(edges[number], time[samples], late)]
+                        n, total = sums.get((late_rank, number, text), (0, 0.0))
+                        sums[late_rank, number, text] = n + chosen.size, total + float(value[chosen].sum())
+        for (late_rank, number, text), (n, total) in sums.items():
             if n:
-                self.clock_hz.setdefault((one, number), {})[text] = total / n
+                self.clock_hz.setdefault((late_rank, number), {})[text] = total / n
 
     def why(self, rank: int) -> dict | None:
         """Return why a rank is late: where its excess time lies, against the median of the others of its role, and what
@@ -178,7 +182,7 @@ class OwnWork:
         """
         index = self.ranks.index(rank)
         late = self.late[rank]
-        rest = [other for other, one in enumerate(self.ranks) if one in self._peers(rank)]
+        rest = [other for other, peer in enumerate(self.ranks) if peer in self._peers(rank)]
         if not rest:
             return None
         excess = {}
@@ -188,13 +192,13 @@ class OwnWork:
             usual = float(np.median(more[~late])) if (~late).sum() > 2 else 0.0
             excess[name] = round(float(np.mean(more[late])) - min(usual, 0.0) if late.any() else 0.0)
         cause = max(PARTS, key=lambda name: (excess[name], -PARTS.index(name)))
-        found: dict = {"cause": CAUSES[cause]} | {f"excess_{name}_ns": value for name, value in excess.items()}
+        facts: dict = {"cause": CAUSES[cause]} | {f"excess_{name}_ns": value for name, value in excess.items()}
         computes = cause == "compute"
-        found |= {
+        facts |= {
             "kernels": self._kernels(rank) if computes else [],
             "only_here": self._only_here(rank) if computes else [],
         }
-        return found | {"clock": self._clock(rank)}
+        return facts | {"clock": self._clock(rank)}
 
     def _others(self, rank: int) -> list[dict[Configuration, Work]]:
         return [self.work[rank, other] for other in self._peers(rank)]
@@ -210,16 +214,16 @@ class OwnWork:
         own = self.work[rank, rank]
         others = self._others(rank)
         own_kernels = _by_kernel(own)
-        other_kernels = [_by_kernel(one) for one in others]
+        other_kernels = [_by_kernel(other) for other in others]
         rows = []
         for name, work in own_kernels.items():
-            if any(name in one for one in other_kernels):
-                row = {"kernel": name} | _against(work, [one[name] for one in other_kernels if name in one])
+            if any(name in other for other in other_kernels):
+                row = {"kernel": name} | _against(work, [other[name] for other in other_kernels if name in other])
                 parts = [
                     dict(zip(LAUNCH_SHAPE, key[1:], strict=True))
-                    | _against(own[key], [one[key] for one in others if key in one])
+                    | _against(own[key], [other[key] for other in others if key in other])
                     for key in own
-                    if key[0] == name and any(key in one for one in others)
+                    if key[0] == name and any(key in other for other in others)
                 ]
                 same = sum(part["excess_ns"] for part in parts)
                 parts = [part for part in parts if part["excess_ns"] > 0]
@@ -232,8 +236,8 @@ class OwnWork:
     def _only_here(self, rank: int) -> list[dict]:
         """Return the kernels that no other rank runs then, those with the most time first."""
         own = _by_kernel(self.work[rank, rank])
-        others = [_by_kernel(one) for one in self._others(rank)]
-        alone = [(name, work) for name, work in own.items() if not any(name in one for one in others)]
+        others = [_by_kernel(other) for other in self._others(rank)]
+        alone = [(name, work) for name, work in own.items() if not any(name in other for other in others)]
         alone.sort(key=lambda item: (-item[1][1], item[0]))
         return [{"kernel": name, "launches": count, "total_ns": total} for name, (count, total) in alone[:MOST_KERNELS]]
 
@@ -257,11 +261,11 @@ MEASURED = ("launches", "mean_ns", "others_mean_ns", "excess_ns")
 
 
 def _by_kernel(work: Mapping[Configuration, Work]) -> dict[str, Work]:
-    found: dict[str, Work] = {}
+    kernels: dict[str, Work] = {}
     for key, (count, total) in work.items():
-        before = found.get(key[0], (0, 0))
-        found[key[0]] = before[0] + count, before[1] + total
-    return found
+        before = kernels.get(key[0], (0, 0))
+        kernels[key[0]] = before[0] + count, before[1] + total
+    return kernels
 
 
 def _against(work: Work, others: list[Work]) -> dict:

@@ -77,9 +77,9 @@ def collectives_of(folder: Path) -> dict[int, RankCollectives]:
     pieces = _of_table(folder) if (folder / "collectives.parquet").is_file() else _of_kernels(folder)
     for rank, start, end, size, sequence, name, communicator, *further in pieces:
         columns = [start, end, size, sequence, _codes(name, names), _codes(communicator, communicators), *further]
-        for one in np.unique(rank).tolist():
-            mine = rank == one
-            parts.setdefault(one, []).append([column[mine] for column in columns])
+        for owner in np.unique(rank).tolist():
+            of_rank = rank == owner
+            parts.setdefault(owner, []).append([column[of_rank] for column in columns])
     words = [name or "" for name in names]
     groups = list(communicators)
     return {
@@ -117,26 +117,33 @@ def _of_kernels(folder: Path) -> Iterator[tuple]:
     names = kernel_columns(folder, ["short_name"]).column("short_name").combine_chunks()
     number: dict[tuple, int] = {}
     keys = [tuple(row.values()) for row in rows]
-    known = [any(value is not None for value in key) for key in keys]
+    has_shape = [any(value is not None for value in key) for key in keys]
     numbers = [
         number.setdefault(key, len(number)) if is_known else UNKNOWN_SHAPE
-        for key, is_known in zip(keys, known, strict=True)
+        for key, is_known in zip(keys, has_shape, strict=True)
     ]
     shapes = np.array(numbers, np.int64)
     wanted = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream"]
     for batch in event_streams.chunks(folder, "launches", wanted):
         configuration = batch.column("configuration").to_numpy()
-        at = np.flatnonzero(kinds[configuration] == communicates)
+        chosen = np.flatnonzero(kinds[configuration] == communicates)
         block = event_streams.times(batch)
-        unknown = np.full(at.size, UNKNOWN_BYTES), np.full(at.size, UNNUMBERED)
-        text = names.take(pa.array(configuration[at])), pa.nulls(at.size, pa.string())
-        where = (batch.column(name).to_numpy()[at].astype(np.int64) for name in ("device", "stream"))
-        further = np.full(at.size, UNKNOWN_SIZE), *where, shapes[configuration[at]]
-        yield batch.column("rank").to_numpy()[at], block["start"][at], block["end"][at], *unknown, *text, *further
+        unknown = np.full(chosen.size, UNKNOWN_BYTES), np.full(chosen.size, UNNUMBERED)
+        text = names.take(pa.array(configuration[chosen])), pa.nulls(chosen.size, pa.string())
+        where = (batch.column(name).to_numpy()[chosen].astype(np.int64) for name in ("device", "stream"))
+        further = np.full(chosen.size, UNKNOWN_SIZE), *where, shapes[configuration[chosen]]
+        yield (
+            batch.column("rank").to_numpy()[chosen],
+            block["start"][chosen],
+            block["end"][chosen],
+            *unknown,
+            *text,
+            *further,
+        )
 
 
-def _codes(texts: pa.Array, known: dict[str | None, int]) -> np.ndarray:
-    """Return the place of each text in `known`, which takes new ones; int32, shape (n,)."""
+def _codes(texts: pa.Array, codes: dict[str | None, int]) -> np.ndarray:
+    """Return the place of each text in `codes`, which takes new ones; int32, shape (n,)."""
     encoded = texts.dictionary_encode(null_encoding="encode")
-    index = np.array([known.setdefault(text, len(known)) for text in encoded.dictionary.to_pylist()], np.int32)
+    index = np.array([codes.setdefault(text, len(codes)) for text in encoded.dictionary.to_pylist()], np.int32)
     return index[encoded.indices.to_numpy()]

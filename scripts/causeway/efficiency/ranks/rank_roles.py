@@ -73,24 +73,24 @@ def work_of(folder: Path) -> RankWork:
 
 def work_from(folder: Path, launches: LaunchSums) -> RankWork:
     """Return the computing launches of an export's ranks from the sums by configuration; empty without launches."""
-    found = RankWork({}, {}, {})
+    work = RankWork({}, {}, {})
     if not launches.ranks:
-        return found
+        return work
     short = kernel_columns(folder, ["short_name"]).column("short_name").to_pylist()
     families: dict[str, int] = {}
     computes = event_streams.class_bits(folder) == 0
     code = np.zeros(len(short), np.int64)
-    for at in np.flatnonzero(computes).tolist():
-        name = short[at]
+    for index in np.flatnonzero(computes).tolist():
+        name = short[index]
         family = family_of(name)
-        code[at] = families.setdefault(family, len(families))
-        found.names[family] = min(found.names.get(family, name), name)
+        code[index] = families.setdefault(family, len(families))
+        work.names[family] = min(work.names.get(family, name), name)
     total = np.zeros((len(families), len(launches.ranks), 2), np.int64)
     np.add.at(total, code[computes], launches.sums[:, computes].swapaxes(0, 1))
     for rank, sums in zip(launches.ranks, total.swapaxes(0, 1).tolist(), strict=True):
-        found.count[rank] = {name: sums[at][0] for name, at in families.items() if sums[at][0]}
-        found.time[rank] = {name: sums[at][1] for name, at in families.items() if sums[at][0]}
-    return found
+        work.count[rank] = {name: sums[column][0] for name, column in families.items() if sums[column][0]}
+        work.time[rank] = {name: sums[column][1] for name, column in families.items() if sums[column][0]}
+    return work
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,10 @@ def roles_of(works: Iterable[RankWork]) -> list[Role]:
     count: dict[int, dict[str, int]] = {}
     time: dict[int, dict[str, int]] = {}
     names: dict[str, str] = {}
-    for one in works:
-        count |= one.count
-        time |= one.time
-        names |= {family: min(name, names.get(family, name)) for family, name in one.names.items()}
+    for work in works:
+        count |= work.count
+        time |= work.time
+        names |= {family: min(name, names.get(family, name)) for family, name in work.names.items()}
     families = sorted(names)
     ranks = sorted(rank for rank in count if sum(count[rank].values()))
     counts = np.array([[count[rank].get(name, 0) for name in families] for rank in ranks], np.int64)
@@ -119,19 +119,21 @@ def roles_of(works: Iterable[RankWork]) -> list[Role]:
     shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1) if len(ranks) else 1
     leaders: list[int] = []
     members: list[list[int]] = []
-    known: dict[bytes, int] = {}
-    for at, rank in enumerate(ranks):
-        key = counts[at].tobytes()
-        if key not in known:
-            near = ((differing(counts[at], counts[one], shares[at], shares[one]), one) for one in leaders)
-            fits = next((leaders.index(one) for found, one in near if found <= DIFFERENT), None)
-            known[key] = len(leaders) if fits is None else fits
+    role_of: dict[bytes, int] = {}
+    for index, rank in enumerate(ranks):
+        key = counts[index].tobytes()
+        if key not in role_of:
+            near = (
+                (differing(counts[index], counts[leader], shares[index], shares[leader]), leader) for leader in leaders
+            )
+            fits = next((leaders.index(leader) for difference, leader in near if difference <= DIFFERENT), None)
+            role_of[key] = len(leaders) if fits is None else fits
             if fits is None:
-                leaders.append(at)
+                leaders.append(index)
                 members.append([])
-        members[known[key]].append(rank)
-    named = [_named(counts, shares, leaders, one) for one in leaders]
-    return [Role(own, [names[families[at]] for at in them]) for own, them in zip(members, named, strict=True)]
+        members[role_of[key]].append(rank)
+    named = [_named(counts, shares, leaders, leader) for leader in leaders]
+    return [Role(own, [names[families[column]] for column in them]) for own, them in zip(members, named, strict=True)]
 
 
 def _departing(counts: np.ndarray, others: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -162,16 +164,16 @@ def differing(counts: np.ndarray, others: np.ndarray, shares: np.ndarray, other_
     return float(weight[_departing(counts, others, weight)].sum())
 
 
-def _named(counts: np.ndarray, shares: np.ndarray, leaders: Sequence[int], one: int) -> list[int]:
+def _named(counts: np.ndarray, shares: np.ndarray, leaders: Sequence[int], leader: int) -> list[int]:
     """Return the families that a role launches more often than all other roles, those with the most time first."""
     more = np.full(counts.shape[1], len(leaders) > 1)
     for other in leaders:
-        if other != one:
-            departs = _departing(counts[one], counts[other], (shares[one] + shares[other]) / 2)
-            oftener = counts[one] * counts[other].sum() > counts[other] * counts[one].sum()
+        if other != leader:
+            departs = _departing(counts[leader], counts[other], (shares[leader] + shares[other]) / 2)
+            oftener = counts[leader] * counts[other].sum() > counts[other] * counts[leader].sum()
             more &= departs & oftener
-    order = np.lexsort((np.arange(more.size), -shares[one]))
-    return [at for at in order.tolist() if more[at]][:MOST_NAMED]
+    order = np.lexsort((np.arange(more.size), -shares[leader]))
+    return [column for column in order.tolist() if more[column]][:MOST_NAMED]
 
 
 def role_numbers(roles: Sequence[Role]) -> dict[int, int]:

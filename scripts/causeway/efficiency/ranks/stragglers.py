@@ -89,7 +89,7 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
     lateness, alike = _against_its_role(start - start[0], [(roles or {}).get(rank) for rank in group.ranks])
     compared = alike > 1
     # ends of an exchange scatter with what each rank has to send, which no clock is to blame for
-    common = np.array([group.operations[at] != EXCHANGE for at in np.flatnonzero(chosen)], bool)
+    common = np.array([group.operations[index] != EXCHANGE for index in np.flatnonzero(chosen)], bool)
     residual = scatter(end[:, common] if common.sum() >= FEWEST else end)
     own = np.median(np.abs(lateness - np.median(lateness, axis=1, keepdims=True)), axis=1)[compared]
     usual = float(np.median(own)) if own.size else 0.0
@@ -108,7 +108,10 @@ def analyse(group: MatchedCollectives, clocks: Mapping[int, Clock], roles: Mappi
     named = straggler >= 0
     verdict = np.where(named & slow, MIXED, np.where(named, STRAGGLER, np.where(slow, NETWORK, INCONCLUSIVE)))
     factor = np.array(
-        [bus_factor(group.operations[at], group.members(at)) or np.nan for at in np.flatnonzero(chosen).tolist()]
+        [
+            bus_factor(group.operations[index], group.members(index)) or np.nan
+            for index in np.flatnonzero(chosen).tolist()
+        ]
     )
     size = np.where(group.bytes[chosen] > 0, group.bytes[chosen], np.nan)
     return {
@@ -144,10 +147,10 @@ def _against_its_role(start: np.ndarray, roles: Sequence[int | None]) -> tuple[n
     lateness = np.zeros(start.shape)
     alike = np.zeros(len(roles), np.int64)
     for role in dict.fromkeys(roles):
-        mine = [index for index, one in enumerate(roles) if one == role]
-        own = start[mine]
-        lateness[mine] = own - (own[::-1] if len(mine) == 2 else np.median(own, axis=0))
-        alike[mine] = len(mine)
+        members = [index for index, own_role in enumerate(roles) if own_role == role]
+        own = start[members]
+        lateness[members] = own - (own[::-1] if len(members) == 2 else np.median(own, axis=0))
+        alike[members] = len(members)
     return lateness, alike
 
 
@@ -158,12 +161,12 @@ def _of_others(lateness: np.ndarray) -> np.ndarray:
     tail = np.quantile(lateness, TAIL, axis=1)
     sizes = np.abs(lateness)
     ordered = np.sort(sizes[sizes > 0])  # of an odd number of ranks one is the median itself
-    found = np.zeros(tail.size)
+    by_chance = np.zeros(tail.size)
     for index, own in enumerate(sizes):
         # of two ranks one is as early as the other is late
         usual = median_without(ordered, np.sort(own[own > 0])) if tail.size > 2 else 0.0
-        found[index] = max(BEYOND * float(np.median(np.delete(tail, index))), SIGMAS * ROBUST_SIGMA * usual)
-    return found
+        by_chance[index] = max(BEYOND * float(np.median(np.delete(tail, index))), SIGMAS * ROBUST_SIGMA * usual)
+    return by_chance
 
 
 def median_without(ordered: np.ndarray, own: np.ndarray) -> float:
@@ -194,17 +197,17 @@ def _often(lateness: np.ndarray, threshold: np.ndarray) -> np.ndarray:
 
     ranks, count = lateness.shape
     ordered = np.sort(lateness, axis=None)
-    found = np.zeros(ranks, bool)
+    is_often = np.zeros(ranks, bool)
     for index in range(ranks):
         times = int((lateness[index] > threshold[index]).sum())
         if times >= max(FEWEST_TRANSIENT, TRANSIENT * count):
             others = int(ordered.size - np.searchsorted(ordered, threshold[index], "right")) - times
             chance = (others + 1) / ((ranks - 1) * count + 1)
-            found[index] = ranks * binom.sf(times - 1, count, chance) <= LEVEL
-    return found
+            is_often[index] = ranks * binom.sf(times - 1, count, chance) <= LEVEL
+    return is_often
 
 
-def verdict_of(found: dict, group: MatchedCollectives) -> dict:
+def verdict_of(times: dict, group: MatchedCollectives) -> dict:
     """Return the group's verdict, per rank how often and how it straggles, and who waited for whom.
 
     Returns
@@ -218,39 +221,39 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
         the same collectives, how many, and the same times of them together; `matrix`: ns that the rank of a row waited
         for the rank of a column, where that was the last.
     """
-    count = found["skew"].size
-    slow = found["slow"]
-    excess = int(found["excess"].sum()) * len(group.ranks)
+    count = times["skew"].size
+    slow = times["slow"]
+    excess = int(times["excess"].sum()) * len(group.ranks)
     matrix = np.zeros((len(group.ranks),) * 2, np.int64)
     ranks: list[dict] = []
-    together = _together(found, group.ranks)
+    together = _together(times, group.ranks)
     of_several = {rank for row in together for rank in row["ranks"]}
-    ahead = np.sort(found["wait"], axis=0)[min(1, len(group.ranks) - 1)]
+    ahead = np.sort(times["wait"], axis=0)[min(1, len(group.ranks) - 1)]
     for index, rank in enumerate(group.ranks):
-        mine = found["held"][index]
-        last = found["last"][index]
-        matrix[:, index] = found["wait"][:, last].sum(axis=1)
-        share = float(mine.mean()) if count else 0.0
+        held = times["held"][index]
+        last = times["last"][index]
+        matrix[:, index] = times["wait"][:, last].sum(axis=1)
+        share = float(held.mean()) if count else 0.0
         last_share = float(last.mean()) if count else 0.0
-        often = max(share, _beyond_chance(last_share, int(found["alike"][index])))
-        is_named = mine.any() and (last.any() or rank in of_several)
+        often = max(share, _beyond_chance(last_share, int(times["alike"][index])))
+        is_named = held.any() and (last.any() or rank in of_several)
         pattern = ("persistent" if often >= PERSISTENT else "transient") if is_named else "none"
         ranks.append(
             {
                 "rank": rank,
                 "share": share,
-                "collectives": int(mine.sum()),
+                "collectives": int(held.sum()),
                 "last_share": last_share,
                 "last_collectives": int(last.sum()),
                 "by_chance": _by_chance(int(last.sum()), count, len(group.ranks)),
                 "pattern": pattern,
                 "waiting_for_it_ns": int(matrix[:, index].sum()),
                 "alone_ns": int(ahead[last].sum()),
-                "latest_ns": int(found["latest"][index]),
-                "own_wait_ns": int(found["wait"][index].sum()),
+                "latest_ns": int(times["latest"][index]),
+                "own_wait_ns": int(times["wait"][index].sum()),
             }
         )
-    sized = int((group.bytes[found["number"]] >= 0).sum())
+    sized = int((group.bytes[times["number"]] >= 0).sum())
     named = [entry for entry in ranks if entry["pattern"] != "none"]
     caused = sum(entry["waiting_for_it_ns"] for entry in named)
     often = slow.sum() >= max(FEWEST_TRANSIENT, TRANSIENT * count)
@@ -265,21 +268,21 @@ def verdict_of(found: dict, group: MatchedCollectives) -> dict:
         reason = f"all ranks arrive together; {int(slow.sum())} of {count} transfers take much longer than the rest"
         reason += "" if sized else ", by their position in the sequence or their launch shape: sizes are not known"
     else:
-        compared = f", compared within {found['roles']} roles" if found["roles"] > 1 else ""
+        compared = f", compared within {times['roles']} roles" if times["roles"] > 1 else ""
         words = (
-            f"no rank is late by more than {found['threshold_ns'] / 1000:,.1f} µs often enough, and no transfers"
+            f"no rank is late by more than {times['threshold_ns'] / 1000:,.1f} µs often enough, and no transfers"
             " stand out"
         )
         verdict = INCONCLUSIVE
-        reason = f"{words}{compared}; clocks leave {found['residual_ns'] / 1000:,.1f} µs"
+        reason = f"{words}{compared}; clocks leave {times['residual_ns'] / 1000:,.1f} µs"
     sums = {
-        "waiting_ns": int(found["waiting"].sum()),
-        "transfer_ns": int(found["transfer"].sum()),
+        "waiting_ns": int(times["waiting"].sum()),
+        "transfer_ns": int(times["transfer"].sum()),
         "excess_transfer_ns": excess,
-        "latest_ns": int(found["latest"].max(initial=0)),
-        "waited_for": _waited_for(ranks, found),
+        "latest_ns": int(times["latest"].max(initial=0)),
+        "waited_for": _waited_for(ranks, times),
     }
-    limits = {"threshold_ns": found["threshold_ns"], "residual_ns": found["residual_ns"]}
+    limits = {"threshold_ns": times["threshold_ns"], "residual_ns": times["residual_ns"]}
     facts = {"communicator": group.communicator, "sequence": group.sequence, "n_ranks": len(group.ranks)}
     facts |= {"collectives": count, "sized": sized}
     return (
@@ -317,11 +320,11 @@ def _waited_for(ranks: Sequence[Mapping], analysed: Mapping) -> int | None:
     return ranks[index]["rank"] if share >= MOSTLY else None
 
 
-def _together(found: Mapping, ranks: Sequence[int]) -> list[dict]:
+def _together(times: Mapping, ranks: Sequence[int]) -> list[dict]:
     """Return the ranks that are late together, those first that cost most: linked by pairs that are late in the same
     collectives.
     """
-    held = found["held"]
+    held = times["held"]
     indices = np.flatnonzero(held.any(axis=1))
     both = np.zeros((indices.size, indices.size))
     for begin in range(0, held.shape[1], BLOCK):
@@ -329,12 +332,12 @@ def _together(found: Mapping, ranks: Sequence[int]) -> list[dict]:
         both += part @ part.T
     either = np.add.outer(both.diagonal(), both.diagonal()) - both
     members = {index: {index} for index in indices.tolist()}
-    for one, other in np.argwhere(np.triu(both >= TOGETHER * either, 1)).tolist():
-        joined = members[int(indices[one])] | members[int(indices[other])]
+    for left, other in np.argwhere(np.triu(both >= TOGETHER * either, 1)).tolist():
+        joined = members[int(indices[left])] | members[int(indices[other])]
         members |= dict.fromkeys(joined, joined)
     rows = []
     for several in dict.fromkeys(tuple(sorted(few)) for few in members.values() if len(few) > 1):
-        others = np.delete(found["wait"], several, axis=0)
+        others = np.delete(times["wait"], several, axis=0)
         first = others.min(axis=0) if others.size else np.zeros(held.shape[1], np.int64)
         rows.append(
             {
@@ -357,10 +360,10 @@ def _who(named: Sequence[Mapping], together: Sequence[Mapping], count: int) -> s
     ]
     of_several = {rank for row in together for rank in row["ranks"]}
     words += [
-        f"rank {one['rank']} is last in {100 * one['last_share']:.0f} % of the collectives, and late beyond the"
-        f" threshold in {100 * one['share']:.0f} %"
-        for one in named
-        if one["rank"] not in of_several
+        f"rank {entry['rank']} is last in {100 * entry['last_share']:.0f} % of the collectives, and late beyond the"
+        f" threshold in {100 * entry['share']:.0f} %"
+        for entry in named
+        if entry["rank"] not in of_several
     ]
     return "; ".join(words)
 
@@ -405,36 +408,38 @@ def slow_transfers(
     """
     size = group.bytes[chosen]
     shape = np.full(size.size, -1) if group.shape is None else group.shape[chosen]
-    number = {word: at for at, word in enumerate(dict.fromkeys(group.operations))}
+    number = {word: index for index, word in enumerate(dict.fromkeys(group.operations))}
     operation = np.array([number[word] for word in group.operations])[chosen]
     slow = np.zeros(transfer.size, bool)
     excess = np.zeros(transfer.size, np.int64)
-    known = size >= 0
-    _among_kinds(transfer, np.flatnonzero(known), np.stack([operation, size.astype(np.int64)]), slow, excess)
-    rest = np.flatnonzero(~known & (shape >= 0))
+    is_sized = size >= 0
+    _among_kinds(transfer, np.flatnonzero(is_sized), np.stack([operation, size.astype(np.int64)]), slow, excess)
+    rest = np.flatnonzero(~is_sized & (shape >= 0))
     _among_kinds(transfer, rest, np.stack([operation, shape]), slow, excess)
-    unsized = np.flatnonzero(~known)
+    unsized = np.flatnonzero(~is_sized)
     period = _period(transfer[unsized])
     if period:
         slow[unsized], excess[unsized] = _at_positions(transfer[unsized], period)
     return slow, excess
 
 
-def _among_kinds(transfer: np.ndarray, at: np.ndarray, kinds: np.ndarray, slow: np.ndarray, excess: np.ndarray) -> None:
+def _among_kinds(
+    transfer: np.ndarray, rows: np.ndarray, kinds: np.ndarray, slow: np.ndarray, excess: np.ndarray
+) -> None:
     """Fill in which of some transfers are slow among those of equal `kinds`, of shape (any, n), and by how much."""
-    if not at.size:
+    if not rows.size:
         return
-    _, code = np.unique(kinds[:, at], axis=1, return_inverse=True)
+    _, code = np.unique(kinds[:, rows], axis=1, return_inverse=True)
     code = code.ravel()
     for kind in range(int(code.max()) + 1):
-        mine = at[code == kind]
-        own = transfer[mine]
+        members = rows[code == kind]
+        own = transfer[members]
         usual, middle = np.quantile(own, [0.25, 0.5])
         below = own[own <= middle]
         chance = SIGMAS * ROBUST_SIGMA * 2 * float(np.median(np.abs(below - usual)))
-        slow[mine] = own > max(SLOW * usual, usual + chance)
-        usual = np.median(own[~slow[mine]])
-        excess[mine] = np.where(slow[mine], np.maximum(own - usual, 0), 0).astype(np.int64)
+        slow[members] = own > max(SLOW * usual, usual + chance)
+        usual = np.median(own[~slow[members]])
+        excess[members] = np.where(slow[members], np.maximum(own - usual, 0), 0).astype(np.int64)
 
 
 def _period(transfer: np.ndarray) -> int:

@@ -88,34 +88,35 @@ def components(
     levels = run_of, node_of, rank_of
     squares = cells.squares
     value = _shares(count, total, squares, configurations, levels)
-    drawn = [_shares(count[:, at], total[:, at], squares[:, at], configurations, levels) for at in draws]
-    drawn = [one for one in drawn if math.fsum(one) > 0]
+    drawn = [_shares(count[:, draw], total[:, draw], squares[:, draw], configurations, levels) for draw in draws]
+    drawn = [resample for resample in drawn if math.fsum(resample) > 0]
     single = {
         "run": len(set(run_of)) < 2,
         "node": len(set(node_of)) == len(set(run_of)),
         "rank": len(set(rank_of)) < 2,
         "device": len(devices) == len(set(rank_of)),
     }
-    known = {
+    is_defined = {
         part: math.fsum(value) > 0 and not single.get(part, False) for part in VARIANCE_PARTS
     }  # without variance there is nothing to share
     shares = {
-        part: _interval(value[at], [one[at] for one in drawn], known[part]) for at, part in enumerate(VARIANCE_PARTS)
+        part: _interval(value[index], [resample[index] for resample in drawn], is_defined[part])
+        for index, part in enumerate(VARIANCE_PARTS)
     }
     inner = _within(value)
-    drawn_inner = [_within(one) for one in drawn]
+    drawn_inner = [_within(resample) for resample in drawn]
     varies = math.fsum(value[1:]) > 0
     within = {
-        part: _interval(inner[at], [one[at] for one in drawn_inner], known[part] and varies)
-        for at, part in enumerate(VARIANCE_PARTS[1:])
+        part: _interval(inner[index], [resample[index] for resample in drawn_inner], is_defined[part] and varies)
+        for index, part in enumerate(VARIANCE_PARTS[1:])
     }
-    found = levels_of_blocks(cells.cells)
-    series = found.level
-    middles = (cells.edges[:-1] + np.diff(cells.edges) / 2 - cells.edges[0])[found.blocks]
+    block_levels = levels_of_blocks(cells.cells)
+    series = block_levels.level
+    middles = (cells.edges[:-1] + np.diff(cells.edges) / 2 - cells.edges[0])[block_levels.blocks]
     timed = series.size >= FEWEST_BLOCKS
     picks = [np.arange(series.size)] if timed else []
     for draw in draws if timed else ():
-        chosen = np.searchsorted(found.blocks, np.sort(draw[np.isin(draw, found.blocks)]))
+        chosen = np.searchsorted(block_levels.blocks, np.sort(draw[np.isin(draw, block_levels.blocks)]))
         if len(set(chosen.tolist())) >= FEWEST_BLOCKS:
             picks.append(chosen)
     from scipy.stats import theilslopes  # half a second, which only a dataset with launches that repeat needs
@@ -130,9 +131,9 @@ def components(
         "within": within,
         "lanes": _deviations(devices, count, total, draws),
         "trend_per_hour": _interval(slopes[0] if timed else 0.0, slopes[1:], timed),
-        "trend_launches": found.launches,
+        "trend_launches": block_levels.launches,
         "shapeless_launches": cells.shapeless,
-        "change_points_ns": [int(cells.edges[found.blocks[at]]) for at in _changes(series, random)],
+        "change_points_ns": [int(cells.edges[block_levels.blocks[index]]) for index in _changes(series, random)],
     }
 
 
@@ -196,9 +197,9 @@ def _shares(count, total, squares, configurations, nested) -> list[float]:
     return [max(float(part), 0.0) / float(whole) if whole else 0.0 for part in parts]
 
 
-def _interval(value: float, drawn: Sequence[float], known: bool = True) -> dict:
+def _interval(value: float, drawn: Sequence[float], is_defined: bool = True) -> dict:
     """Return a value with the 95 % interval of its resamples, all null where it is not known."""
-    if not known or not drawn:
+    if not is_defined or not drawn:
         return dict.fromkeys(("value", "low", "high"))
     low, high = np.quantile(drawn, [0.025, 0.975]).tolist()
     return {"value": value, "low": low, "high": high}
@@ -236,12 +237,16 @@ def _changes(series: np.ndarray, random: np.random.Generator, offset: int = 0) -
         sums = np.cumsum(values - values.mean(axis=-1, keepdims=True), axis=-1)[..., :-1]
         return np.abs(sums) / np.sqrt(k * (n - k) / n)
 
-    found = cusum(series)
-    at = int(found[2:-2].argmax()) + 3
+    curve = cusum(series)
+    split = int(curve[2:-2].argmax()) + 3
     chance = cusum(random.permuted(np.tile(series, (PERMUTATIONS, 1)), axis=1)).max(axis=1)
-    if (1 + (chance >= found[at - 1]).sum()) / (1 + PERMUTATIONS) > LEVEL:
+    if (1 + (chance >= curve[split - 1]).sum()) / (1 + PERMUTATIONS) > LEVEL:
         return []
-    return [*_changes(series[:at], random, offset), offset + at, *_changes(series[at:], random, offset + at)]
+    return [
+        *_changes(series[:split], random, offset),
+        offset + split,
+        *_changes(series[split:], random, offset + split),
+    ]
 
 
 DIGITS = 9
@@ -286,12 +291,12 @@ def levels_of_blocks(cells: np.ndarray) -> BlockLevels:
     beside = np.stack([(weight[:, [block]] * share).sum(axis=0) for block in range(BLOCKS)])
     own = mean - (share * mean).sum(axis=1, keepdims=True)
     right = (weight * own).sum(axis=0)
-    found = _largest(beside > 0, weight.sum(axis=0), np.logical_or.reduce(runs))
+    linked = _largest(beside > 0, weight.sum(axis=0), np.logical_or.reduce(runs))
     links = np.diag(weight.sum(axis=0)) - beside
-    level = np.linalg.lstsq(links[np.ix_(found, found)], right[found], rcond=None)[0]
-    in_set = np.isin(np.arange(BLOCKS), found)
+    level = np.linalg.lstsq(links[np.ix_(linked, linked)], right[linked], rcond=None)[0]
+    in_set = np.isin(np.arange(BLOCKS), linked)
     behind = int(launches[runs[several][:, in_set].any(axis=1)].sum())
-    return BlockLevels(blocks=found, level=np.round(level - level.mean(), DIGITS), launches=behind)
+    return BlockLevels(blocks=linked, level=np.round(level - level.mean(), DIGITS), launches=behind)
 
 
 def _largest(linked: np.ndarray, weight: np.ndarray, used: np.ndarray) -> np.ndarray:
@@ -314,7 +319,7 @@ def _largest(linked: np.ndarray, weight: np.ndarray, used: np.ndarray) -> np.nda
             fresh = set(np.flatnonzero(linked[sorted(fresh)].any(axis=0)).tolist()) - reached
             reached = reached | fresh
         left -= reached
-        one = np.array(sorted(reached), np.int64)
-        if not best.size or weight[one].sum() > weight[best].sum():
-            best = one
+        component = np.array(sorted(reached), np.int64)
+        if not best.size or weight[component].sum() > weight[best].sum():
+            best = component
     return best

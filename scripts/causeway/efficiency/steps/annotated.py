@@ -66,7 +66,13 @@ def _step_like(folder: Path) -> Iterator[Iterator[tuple[int, int, int, int, str,
             thread = event_streams.numbers(batch.column("thread"), 0)[chosen].tolist()
             start, end = (block[key][chosen].tolist() for key in ("start", "end"))
             yield zip(
-                rank, thread, start, end, (texts[one] for one in code), (key_of[one] for one in code), strict=True
+                rank,
+                thread,
+                start,
+                end,
+                (texts[index] for index in code),
+                (key_of[index] for index in code),
+                strict=True,
             )
 
 
@@ -107,16 +113,16 @@ def choose_family(exports: Iterable[StepRanges], ranks: int) -> Family | None:
         for key, ns in export.time.items():
             if key in time or len(time) < MOST_NAMES:
                 time[key] += ns
-        count.update({one: many for one, many in export.count.items() if one[0] in time})
+        count.update({owner: many for owner, many in export.count.items() if owner[0] in time})
     having: dict[Key, set[int]] = {}
     for (key, rank, _), many in count.items():
         if many >= FEWEST_RANGES:
             having.setdefault(key, set()).add(rank)
-    found = [
+    families = [
         Family(form=key[0], missing_ranks=ranks - len(of), negative_ns=-time[key], name=key[1])
         for key, of in having.items()
     ]
-    return min(found, default=None)
+    return min(families, default=None)
 
 
 def annotated_steps(folder: Path, family: Family) -> dict[int, RankSteps]:
@@ -129,23 +135,23 @@ def annotated_steps(folder: Path, family: Family) -> dict[int, RankSteps]:
     for block in _step_like(folder):
         for rank, thread, start, end, name, key in block:
             if key[1] == family.name:
-                mine = rows.setdefault(rank, {}).setdefault(thread, [])
-                if len(mine) < MOST_INSTANCES:
-                    mine.append((start, end, name))
-    found = {}
+                ranges = rows.setdefault(rank, {}).setdefault(thread, [])
+                if len(ranges) < MOST_INSTANCES:
+                    ranges.append((start, end, name))
+    steps = {}
     for rank, threads in sorted(rows.items()):
-        thread = min(threads, key=lambda one: (-len(threads[one]), one))
+        thread = min(threads, key=lambda candidate: (-len(threads[candidate]), candidate))
         if len(threads[thread]) >= FEWEST_RANGES:
-            found[rank] = _windows(rank, threads[thread])
-    return found
+            steps[rank] = _windows(rank, threads[thread])
+    return steps
 
 
 def _windows(rank: int, ranges: Sequence[tuple[int, int, str]]) -> RankSteps:
     outer: list[tuple[int, int, str]] = []
-    for one in sorted(ranges, key=lambda one: (one[0], -one[1], one[2])):
-        if not outer or one[1] > outer[-1][1]:
-            outer.append(one)
-    start, end = (np.array([one[at] for one in outer], np.int64) for at in (0, 1))
+    for span in sorted(ranges, key=lambda span: (span[0], -span[1], span[2])):
+        if not outer or span[1] > outer[-1][1]:
+            outer.append(span)
+    start, end = (np.array([span[column] for span in outer], np.int64) for column in (0, 1))
     number = _numbers([name for _, _, name in outer])
     follows = np.diff(number) == 1
     end[:-1] = np.where(follows, start[1:], np.minimum(end[:-1], start[1:]))
@@ -155,9 +161,9 @@ def _windows(rank: int, ranges: Sequence[tuple[int, int, str]]) -> RankSteps:
 def _numbers(names: Sequence[str]) -> np.ndarray:
     """Return the numbers in the names where each holds exactly one and they ascend, else 0, 1, 2 ..."""
     number = np.empty(len(names), np.int64)
-    for at, name in enumerate(names):
+    for position, name in enumerate(names):
         inside = _NUMBER.findall(name)
         if len(inside) != 1 or len(inside[0]) >= 19:
             return np.arange(len(names))
-        number[at] = int(inside[0])
+        number[position] = int(inside[0])
     return number if (np.diff(number) > 0).all() else np.arange(len(names))

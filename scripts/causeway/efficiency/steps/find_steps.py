@@ -81,16 +81,16 @@ def find_steps(
     filtered = ranks.of_first(lambda: why_not(folders, EFFICIENCY))
     usable = [] if filtered else [Path(folder) for folder in folders]
     with ranks.together():
-        mine = ranks.share_of([folder_bytes(folder) for folder in usable])
-        here = {at: one for at in mine if (one := _with_launches(usable[at])) is not None}
-        found = {at: (list(one.windows), step_ranges(one.folder)) for at, one in here.items()}
-    everywhere = merged(ranks.exchange(found))
+        indices = ranks.share_of([folder_bytes(folder) for folder in usable])
+        here = {index: export for index in indices if (export := _with_launches(usable[index])) is not None}
+        candidates = {index: (list(export.windows), step_ranges(export.folder)) for index, export in here.items()}
+    everywhere = merged(ranks.exchange(candidates))
     numbers = sorted({rank for windows, _ in everywhere.values() for rank in windows})
     family = choose_family([ranges for _, ranges in everywhere.values()], len(numbers))
     with ranks.together():
         clocks = clocks_of(read_json(clocks_file))
-        measured = {at: _measured(one, family, clocks, seed, name) for at, one in here.items()}
-        others = [] if filtered is None else [Path(folders[at]) for at in ranks.share_of([1] * len(folders))]
+        measured = {index: _measured(export, family, clocks, seed, name) for index, export in here.items()}
+        others = [] if filtered is None else [Path(folders[index]) for index in ranks.share_of([1] * len(folders))]
         by_calls = [entry for folder in others if not _has_time_line(folder) for entry in steps_by_calls(folder)]
     collected = ranks.collect((measured, by_calls))
     with ranks.together():
@@ -165,23 +165,23 @@ def _measured(
     """Return what is said of the steps of each rank of an export: little, whatever the number of its launches."""
     judged, parts, since = _parts_of(opened, family)
     clock = clocks[opened.export]
-    found = {}
+    measured = {}
     for rank, entry in judged.items():
         own = parts.get(rank)
         rows = None if own is None else _rows(own, clock)
         slow = [] if own is None else slow_steps(own, seed, dataset)
         by_calls = rank in since and (own is None or own.windows is not None)
         called = int(clock.aligned(since[rank])) if by_calls else None
-        found[rank] = RankFound(
+        measured[rank] = RankFound(
             entry=_entry(entry, own, opened.windows[rank]), rows=rows, slow=slow, called_since=called
         )
-    return found
+    return measured
 
 
 def _write_results(
     name: str,
     family: Family | None,
-    found: Mapping[int, RankFound],
+    summaries: Mapping[int, RankFound],
     by_calls: Sequence[dict],
     filtered: str | None,
     opened: bool,
@@ -189,29 +189,31 @@ def _write_results(
 ) -> None:
     """Write the document, the steps and their causes."""
     out_json, out_table, out_causes = paths
-    tables = [found[rank].rows for rank in sorted(found) if found[rank].rows is not None]
+    tables = [summaries[rank].rows for rank in sorted(summaries) if summaries[rank].rows is not None]
     reason = filtered or ("no export has launches with times" if not opened else None)
     if family and not tables:
         reason = f"no launch lies in the ranges {family.name}"
     if not family and opened and not tables:
-        of_ranks = {one.entry["reason"] for one in found.values()}
+        of_ranks = {summary.entry["reason"] for summary in summaries.values()}
         reason = "no range names a step, and no steps are seen in the launches"
         reason += f": {of_ranks.pop()}" if len(of_ranks) == 1 else ""
-    is_of_graphs = any(one.entry["reason"] == OF_GRAPHS for one in found.values())
-    causes = causes_of([one for rank in sorted(found) for one in found[rank].slow])
+    is_of_graphs = any(summary.entry["reason"] == OF_GRAPHS for summary in summaries.values())
+    causes = causes_of([step for rank in sorted(summaries) for step in summaries[rank].slow])
     document = {
         "dataset": name,
         "source": None if not tables else ANNOTATIONS if family else GRAPHS if is_of_graphs else REPEATS,
         "ranges": family.name if family and tables else None,
         "reason": reason,
-        "ranks": [one.entry for one in found.values()],
+        "ranks": [summary.entry for summary in summaries.values()],
         "p99_ns": _p99(tables),
         "by_calls": list(by_calls),
         "slow": causes.slow,
     }
     write_json(document, out_json, schema="steps")
     facts = {"dataset": name}
-    called = {rank: one.called_since for rank, one in sorted(found.items()) if one.called_since is not None}
+    called = {
+        rank: summary.called_since for rank, summary in sorted(summaries.items()) if summary.called_since is not None
+    }
     rows = pa.concat_tables([SCHEMAS["steps"].empty_table(), *tables])
     write_table(rows, out_table, "steps", metadata=facts | {CALLED_SINCE: json.dumps(called)})
     rows = pa.Table.from_pylist(causes.rows, SCHEMAS["step_causes"])
@@ -245,12 +247,14 @@ def steps_by_calls(folder: Path) -> list[dict]:
     if family is None:
         return []
     steps = annotated_steps(folder, family)
-    launches, time = ({rank: np.zeros(one.start.size, np.int64) for rank, one in steps.items()} for _ in range(2))
+    launches, time = (
+        {rank: np.zeros(windows.start.size, np.int64) for rank, windows in steps.items()} for _ in range(2)
+    )
     for rank, called, duration in called_launches(folder) if steps else ():
-        for one in steps:
-            at = steps[one].of(called[rank == one])
-            np.add.at(launches[one], at[at >= 0], 1)
-            np.add.at(time[one], at[at >= 0], duration[rank == one][at >= 0])
+        for owner in steps:
+            step = steps[owner].of(called[rank == owner])
+            np.add.at(launches[owner], step[step >= 0], 1)
+            np.add.at(time[owner], step[step >= 0], duration[rank == owner][step >= 0])
     return [
         {
             "rank": rank,
@@ -272,10 +276,10 @@ def _ends_and_middle(values: np.ndarray) -> list[int]:
 
 
 def _annotated(opened: Opened, family: Family, judged: Mapping[int, dict]) -> dict[int, RankSteps]:
-    found = annotated_steps(opened.folder, family)
+    by_rank = annotated_steps(opened.folder, family)
     for rank in opened.windows:
-        judged[rank] |= {"reason": None if rank in found else f"it has no ranges {family.name}"}
-    return {rank: steps for rank, steps in found.items() if rank in opened.windows}
+        judged[rank] |= {"reason": None if rank in by_rank else f"it has no ranges {family.name}"}
+    return {rank: steps for rank, steps in by_rank.items() if rank in opened.windows}
 
 
 def _repeated(opened: Opened, judged: Mapping[int, dict], since: Mapping[int, int]) -> dict[int, RankSteps]:
@@ -292,7 +296,7 @@ def _repeated(opened: Opened, judged: Mapping[int, dict], since: Mapping[int, in
             values[n : n + block["start"].size] = block[name]
         n += block["start"].size
     rows = {name: values[:n] for name, values in rows.items()}
-    found = {}
+    steps = {}
     for rank in sorted(opened.windows):
         kernel, moment, until = _in_order(rows, rank)
         gap = moment.copy()
@@ -309,8 +313,8 @@ def _repeated(opened: Opened, judged: Mapping[int, dict], since: Mapping[int, in
             first = moment[repeats.first]
             free = ends_of_calls(opened.folder, rank, first) if rank in since else np.full(first.size, IN_NO_STEP)
             start, end = windows_of(repeats, moment, until, free)
-            found[rank] = RankSteps(rank=rank, number=np.arange(start.size), start=start, end=end)
-    return found
+            steps[rank] = RankSteps(rank=rank, number=np.arange(start.size), start=start, end=end)
+    return steps
 
 
 def _executed(opened: Opened, judged: Mapping[int, dict]) -> dict[int, RankSteps]:
@@ -328,24 +332,26 @@ def _executed(opened: Opened, judged: Mapping[int, dict]) -> dict[int, RankSteps
         for kind, (rank, name, start, duration) in zip(kinds, rows, strict=True):
             if kind == GRAPH_RANGE and len(held := times.setdefault((rank, name), [])) < MOST_INSTANCES:
                 held.append((start, start + duration))
-    found = {}
+    steps = {}
     for rank in sorted(opened.windows):
         own = {name: held for (of, name), held in times.items() if of == rank and len(held) >= FEWEST_EXECUTIONS}
         if own:
-            name = min(own, key=lambda one: (-sum(end - start for start, end in own[one]), one))
+            name = min(own, key=lambda graph: (-sum(end - start for start, end in own[graph]), graph))
             start, end = (np.array(column, np.int64) for column in zip(*sorted(own[name]), strict=True))
             end[:-1] = start[1:]
             judged[rank]["reason"] = OF_GRAPHS
-            found[rank] = RankSteps(rank=rank, number=np.arange(start.size), start=start, end=end)
-    return found
+            steps[rank] = RankSteps(rank=rank, number=np.arange(start.size), start=start, end=end)
+    return steps
 
 
 def _in_order(rows: Mapping[str, np.ndarray], rank: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return kernel, moment and until of a rank's launches in the order of the moments, which without calls is that of
     the table already; without those that were called before the recording began.
     """
-    mine = (rows["rank"] == rank) & (rows["moment"] != IN_NO_STEP)
-    kernel, moment, until = (rows[name] if mine.all() else rows[name][mine] for name in ("kernel", "moment", "until"))
+    of_rank = (rows["rank"] == rank) & (rows["moment"] != IN_NO_STEP)
+    kernel, moment, until = (
+        rows[name] if of_rank.all() else rows[name][of_rank] for name in ("kernel", "moment", "until")
+    )
     if (moment[1:] < moment[:-1]).any():
         order = np.argsort(moment, kind="stable")
         return kernel[order], moment[order], until[order]
@@ -377,13 +383,13 @@ def _rows(parts: StepParts, clock: Clock) -> pa.Table:
 
 def _entry(entry: Mapping, parts: StepParts | None, window: tuple[int, int] = (0, 0)) -> dict:
     """Return what the document says of a rank, with the time of its steps in its window, ns, own clock."""
-    known = {"period": None, "confidence": None, "coverage": None, "reason": None} | dict(entry)
+    facts = {"period": None, "confidence": None, "coverage": None, "reason": None} | dict(entry)
     if parts is None:
-        return known | {"steps": 0, "warm_up": 0, "devices": 0, "time_ns": 0, "median_ns": None, "on_device": False}
+        return facts | {"steps": 0, "warm_up": 0, "devices": 0, "time_ns": 0, "median_ns": None, "on_device": False}
     begin, last = window
     first = warm_up(parts)
     usual = (parts.steps.end - parts.steps.start)[~first]
-    return known | {
+    return facts | {
         "steps": int(first.size),
         "warm_up": int(first.sum()),
         "devices": parts.devices,

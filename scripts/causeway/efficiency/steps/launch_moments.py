@@ -43,11 +43,11 @@ def called_since(folder: Path, annotated: bool) -> dict[int, int]:
         ranks, many = np.unique(block["rank"], return_counts=True)
         total |= {rank: total.get(rank, 0) + more for rank, more in zip(ranks.tolist(), many.tolist(), strict=True)}
         for rank in [rank for rank in ranks.tolist() if rank not in since]:
-            mine = np.flatnonzero(block["rank"] == rank)
-            called = np.flatnonzero(block["called"][mine] != UNKNOWN)
-            before[rank] = before.get(rank, 0) + (int(called[0]) if called.size else mine.size)
+            rows = np.flatnonzero(block["rank"] == rank)
+            called = np.flatnonzero(block["called"][rows] != UNKNOWN)
+            before[rank] = before.get(rank, 0) + (int(called[0]) if called.size else rows.size)
             if called.size:
-                since[rank] = int(block["start"][mine[called[0]]])
+                since[rank] = int(block["start"][rows[called[0]]])
     return {rank: start for rank, start in since.items() if annotated or before[rank] <= MOST_BEFORE * total[rank]}
 
 
@@ -56,7 +56,7 @@ def threads_of(folder: Path) -> np.ndarray:
     shape (configurations,).
     """
     table = read_table(folder / "configurations.parquet", "configurations", list(GRID_AND_BLOCK))
-    return np.array([min(max(0, one or 0), MOST_THREADS) for one in launch_threads(table)], np.int64)
+    return np.array([min(max(0, threads or 0), MOST_THREADS) for threads in launch_threads(table)], np.int64)
 
 
 def launch_moments(folder: Path, since: Mapping[int, int]) -> Iterator[event_streams.Block]:
@@ -86,10 +86,10 @@ def launch_moments(folder: Path, since: Mapping[int, int]) -> Iterator[event_str
         called = block["called"]
         ranks, index = np.unique(block["rank"], return_inverse=True)
         first = np.array([since.get(rank, _BY_START) for rank in ranks.tolist()], np.int64)[index]
-        known = (called != UNKNOWN) & (first != _BY_START)
-        moment = np.where(known, called, block["start"])
-        block["moment"] = np.where(~known & (block["start"] < first) & (first != _BY_START), IN_NO_STEP, moment)
-        block["until"] = np.where(known, block["returned"], block["end"])
+        by_call = (called != UNKNOWN) & (first != _BY_START)
+        moment = np.where(by_call, called, block["start"])
+        block["moment"] = np.where(~by_call & (block["start"] < first) & (first != _BY_START), IN_NO_STEP, moment)
+        block["until"] = np.where(by_call, block["returned"], block["end"])
         yield block
 
 
@@ -102,8 +102,8 @@ def called_launches(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.n
         The export's tables.
     """
     for block, _ in device_events(folder, "launches"):
-        known = block["called"] != UNKNOWN
-        yield block["rank"][known], block["called"][known], (block["end"] - block["start"])[known]
+        has_call = block["called"] != UNKNOWN
+        yield block["rank"][has_call], block["called"][has_call], (block["end"] - block["start"])[has_call]
 
 
 def transfer_moments(folder: Path) -> Iterator[event_streams.Block]:
@@ -115,8 +115,8 @@ def transfer_moments(folder: Path) -> Iterator[event_streams.Block]:
         The export's tables.
     """
     for block, _ in device_events(folder, "transfers"):
-        known = block["called"] != UNKNOWN
-        yield {"end": block["end"][known], "rank": block["rank"][known], "moment": block["called"][known]}
+        has_call = block["called"] != UNKNOWN
+        yield {"end": block["end"][has_call], "rank": block["rank"][has_call], "moment": block["called"][has_call]}
 
 
 def ends_of_calls(folder: Path, rank: int, moments: np.ndarray) -> np.ndarray:
@@ -134,6 +134,6 @@ def ends_of_calls(folder: Path, rank: int, moments: np.ndarray) -> np.ndarray:
     """
     latest = np.full(moments.size + 1, np.iinfo(np.int64).min)
     for block in event_streams.calls(folder):
-        mine = block["rank"] == rank
-        np.maximum.at(latest, np.searchsorted(moments, block["start"][mine], "right"), block["end"][mine])
+        of_rank = block["rank"] == rank
+        np.maximum.at(latest, np.searchsorted(moments, block["start"][of_rank], "right"), block["end"][of_rank])
     return np.maximum.accumulate(latest)[:-1]

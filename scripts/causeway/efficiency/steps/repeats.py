@@ -123,8 +123,8 @@ def _counted(keys: np.ndarray, bound: int) -> tuple[np.ndarray, np.ndarray]:
     if bound > keys.size:
         return np.unique(keys, return_counts=True)
     counts = np.bincount(keys, minlength=1)
-    known = np.flatnonzero(counts)
-    return known, counts[known]
+    distinct = np.flatnonzero(counts)
+    return distinct, counts[distinct]
 
 
 def _pairs(kernel: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -147,8 +147,8 @@ def _candidates(kernel: np.ndarray) -> list[np.ndarray]:
     All pairs that occur once per step have the same number of occurrences and nearly the same mean distance. Of the
     groups of such pairs the largest are chosen, and of each the pair with the most regular distances.
     """
-    at, begin, count = _pairs(kernel)
-    distance = np.diff(at, append=at[-1]).astype(np.float64)
+    positions, begin, count = _pairs(kernel)
+    distance = np.diff(positions, append=positions[-1]).astype(np.float64)
     distance[begin[1:] - 1] = 0.0  # from one pair to the next
     distance[-1] = 0.0
     many = np.maximum(count - 1, 1)
@@ -159,18 +159,18 @@ def _candidates(kernel: np.ndarray) -> list[np.ndarray]:
         return []
     class_of = np.rint(np.log(mean[usable]) / SAME_DISTANCE).astype(np.int64)
     _, group, size = np.unique(count[usable] << 20 | class_of, return_inverse=True, return_counts=True)
-    order = np.lexsort((at[begin[usable]], spread[usable], group, -size[group]))
+    order = np.lexsort((positions[begin[usable]], spread[usable], group, -size[group]))
     best = order[np.flatnonzero(np.append(True, np.diff(group[order]) != 0))][:CANDIDATES]
-    return [at[begin[one] : begin[one] + count[one]] for one in usable[best].tolist()]
+    return [positions[begin[pair] : begin[pair] + count[pair]] for pair in usable[best].tolist()]
 
 
 def _begin_of_step(kernel: np.ndarray, gap: np.ndarray, chosen: _Cut, kinds: int) -> _Cut:
     """Return the cut at the pair that occurs once per step with the longest median pause before it."""
-    at, begin, count = _pairs(kernel)
+    positions, begin, count = _pairs(kernel)
     steps = chosen.first.size
     best = (-1.0, chosen)
-    for one in np.flatnonzero(np.abs(count - steps) <= max(1, (1 - ONCE) * steps)).tolist():
-        first = at[begin[one] : begin[one] + count[one]]
+    for pair in np.flatnonzero(np.abs(count - steps) <= max(1, (1 - ONCE) * steps)).tolist():
+        first = positions[begin[pair] : begin[pair] + count[pair]]
         if first.size < 2:
             continue
         once = np.bincount(np.searchsorted(chosen.first, first, "right"), minlength=steps + 1)[1:steps]
@@ -248,16 +248,16 @@ def _judged(kernel: np.ndarray, ends: tuple[np.ndarray, int], kinds: int) -> Rep
     period = int(np.median(np.diff(np.append(first, stop))))
     judged = _cut(kernel[:stop], first, kinds)
     coverage = (stop - int(first[0])) / kernel.size
-    found = Repeats(first=first, stop=stop, period=period, confidence=judged.matching, coverage=coverage)
+    repeats = Repeats(first=first, stop=stop, period=period, confidence=judged.matching, coverage=coverage)
     if first.size < MIN_REPEATS and period < LONG_REPEAT:
-        return _nothing(f"only {first.size} repeats, of {period} launches each", found)
+        return _nothing(f"only {first.size} repeats, of {period} launches each", repeats)
     if judged.matching < MIN_SHARE:
         return _nothing(
-            f"{100 * judged.matching:.0f} % of the launches match, less than {100 * MIN_SHARE:.0f} %", found
+            f"{100 * judged.matching:.0f} % of the launches match, less than {100 * MIN_SHARE:.0f} %", repeats
         )
     if coverage < MIN_COVERAGE:
-        return _nothing(f"repeats hold {100 * coverage:.0f} % of the launches only", found)
-    return found
+        return _nothing(f"repeats hold {100 * coverage:.0f} % of the launches only", repeats)
+    return repeats
 
 
 def windows_of(

@@ -130,21 +130,21 @@ def slow_steps(parts: StepParts, seed: int, dataset: str) -> list[dict]:
     longest = np.flatnonzero(slow)
     longest = longest[np.argsort(-duration[longest], kind="stable")][:MOST_SLOW]
     return [
-        _judge(parts, at, usual & ~slow, generator(seed, dataset, "step_time", parts.steps.rank, at))
-        for at in np.sort(longest).tolist()
+        _judge(parts, step, usual & ~slow, generator(seed, dataset, "step_time", parts.steps.rank, step))
+        for step in np.sort(longest).tolist()
     ]
 
 
-def causes_of(found: Sequence[dict]) -> StepCauses:
+def causes_of(slow: Sequence[dict]) -> StepCauses:
     """Return the slow steps of a dataset and their causes.
 
     Parameters
     ----------
-    found : sequence of dict
+    slow : sequence of dict
         Slow steps of all ranks, as `slow_steps` gives them.
     """
-    judged = sorted(found, key=lambda one: (-one["excess_ns"], one["rank"], one["step"]))[:MOST_SLOW]
-    rows = [row for one in judged for row in one.pop("causes")]
+    judged = sorted(slow, key=lambda step: (-step["excess_ns"], step["rank"], step["step"]))[:MOST_SLOW]
+    rows = [row for step in judged for row in step.pop("causes")]
     tested = [row for row in rows if row["cause"] != OTHER]
     if tested:
         from scipy.stats import false_discovery_control  # half a second of CPU time, where it is needed
@@ -154,67 +154,69 @@ def causes_of(found: Sequence[dict]) -> StepCauses:
             if q <= LEVEL and row["low_ns"] > 0 and row["share"] >= MIN_SHARE:
                 row["verdict"] = SUPPORTED
     _name_main(judged, rows)
-    order = sorted(range(len(rows)), key=lambda at: (rows[at]["rank"], rows[at]["step"], -rows[at]["excess_ns"]))
-    judged.sort(key=lambda one: (one["rank"], one["step"]))
-    return StepCauses(slow=judged, rows=[rows[at] for at in order])
+    order = sorted(
+        range(len(rows)), key=lambda index: (rows[index]["rank"], rows[index]["step"], -rows[index]["excess_ns"])
+    )
+    judged.sort(key=lambda step: (step["rank"], step["step"]))
+    return StepCauses(slow=judged, rows=[rows[index] for index in order])
 
 
-def _judge(parts: StepParts, at: int, usual: np.ndarray, random: np.random.Generator) -> dict:
+def _judge(parts: StepParts, step: int, usual: np.ndarray, random: np.random.Generator) -> dict:
     """Return a slow step with its causes, whose `q_value` is still a p-value."""
     duration = parts.steps.end - parts.steps.start
     median = round(float(np.median(duration[usual])))
-    excess = (int(duration[at]) - median) * parts.devices
-    known = {"rank": parts.steps.rank, "step": int(parts.steps.number[at])}
+    excess = (int(duration[step]) - median) * parts.devices
+    key = {"rank": parts.steps.rank, "step": int(parts.steps.number[step])}
     from scipy.special import stdtr  # most exports have no slow step, and it takes a fifth of a second to load
 
     blocks = block_numbers(duration[usual].astype(float), int(usual.sum()))
     drawn = [resampled_rows(blocks, random) for _ in range(DRAWS)]
-    one = random.integers(0, int(usual.sum()), DRAWS)
+    picked = random.integers(0, int(usual.sum()), DRAWS)
     rows = []
-    for cause, series, more in _divided(parts, at, usual):
+    for cause, series, more in _divided(parts, step, usual):
         reference = series[usual]
         middle = round(float(np.median(reference)))
-        size = int(series[at]) - middle
-        noise = np.array([np.median(reference[rows_]) for rows_ in drawn]) - middle + reference[one] - middle
+        size = int(series[step]) - middle
+        noise = np.array([np.median(reference[rows_]) for rows_ in drawn]) - middle + reference[picked] - middle
         low, high = np.quantile(size - noise, [0.05, 0.95])
         z = size / max(deviation(reference) * np.sqrt(1 + 1 / reference.size), 1.0)
         row = {"cause": cause, "excess_ns": size, "low_ns": min(int(low), size), "high_ns": max(int(high), size)}
         verdict = REFUTED if high < NO_SHARE * excess else INCONCLUSIVE  # until the q-values are known
         row |= {"share": size / excess, "q_value": float(stdtr(reference.size - 1, -z)), "verdict": verdict}
-        rows.append(known | {"name": None, "launches": None, "ratio": None} | row | more)
+        rows.append(key | {"name": None, "launches": None, "ratio": None} | row | more)
     left = excess - sum(row["excess_ns"] for row in rows)
     rows.append(
-        known
+        key
         | dict.fromkeys(("name", "launches", "ratio", "low_ns", "high_ns", "q_value"))
         | {"cause": OTHER, "excess_ns": left, "share": left / excess, "verdict": INCONCLUSIVE}
     )
-    times = {"duration_ns": int(duration[at]), "usual_ns": median, "excess_ns": excess}
-    return known | times | {"causes": rows}
+    times = {"duration_ns": int(duration[step]), "usual_ns": median, "excess_ns": excess}
+    return key | times | {"causes": rows}
 
 
-def _divided(parts: StepParts, at: int, usual: np.ndarray):
+def _divided(parts: StepParts, step: int, usual: np.ndarray):
     """Give the parts into which a slow step is divided: the cause, the part in every step, and what else is known."""
     for cause, part in OF_PARTS.items():
         yield cause, parts.parts[part], {}
     count = parts.count[usual]
-    more = parts.count[at] - np.rint(np.median(count, axis=0)).astype(np.int64)
+    more = parts.count[step] - np.rint(np.median(count, axis=0)).astype(np.int64)
     size = np.where(parts.count > 0, parts.threads / np.maximum(parts.count, 1), np.nan)
     with np.errstate(invalid="ignore"):
         sizes = np.nan_to_num(_median(size[usual]), nan=0.0)
-        ratio = np.where(sizes > 0, np.nan_to_num(size[at], nan=0.0) / np.maximum(sizes, 1), 1.0)
+        ratio = np.where(sizes > 0, np.nan_to_num(size[step], nan=0.0) / np.maximum(sizes, 1), 1.0)
     added = more != 0
     larger = ~added & (ratio > MORE_THREADS)
     rest = ~added & ~larger
-    clock, clock_ratio = _clock(parts, at, usual, rest)
+    clock, clock_ratio = _clock(parts, step, usual, rest)
     nothing: dict = {}
     groups = ((ADDED, added, nothing), (LARGER, larger, nothing), (clock, rest, {"ratio": clock_ratio}))
-    for cause, chosen, known in groups:
+    for cause, chosen, extra in groups:
         if not chosen.any():
             continue
         columns = np.flatnonzero(chosen)
-        excess = parts.kernel_ns[at, columns] - np.median(parts.kernel_ns[usual][:, columns], axis=0)
+        excess = parts.kernel_ns[step, columns] - np.median(parts.kernel_ns[usual][:, columns], axis=0)
         top = int(columns[np.argmax(excess)])
-        facts = dict(known)
+        facts = dict(extra)
         if excess.max() > 0:
             facts["name"] = parts.kernels[top]
         if cause == ADDED:
@@ -226,25 +228,25 @@ def _divided(parts: StepParts, at: int, usual: np.ndarray):
 
 def _median(values: np.ndarray) -> np.ndarray:
     """Return the median of each column, of the rows where it is known; NaN where in none."""
-    known = ~np.isnan(values)
-    filled = np.sort(np.where(known, values, np.inf), axis=0)
-    many = known.sum(axis=0)
+    is_number = ~np.isnan(values)
+    filled = np.sort(np.where(is_number, values, np.inf), axis=0)
+    many = is_number.sum(axis=0)
     middle = np.take_along_axis(filled, np.maximum(many - 1, 0)[None, :] // 2, axis=0)[0]
     return np.where(many > 0, middle, np.nan)
 
 
-def _clock(parts: StepParts, at: int, usual: np.ndarray, rest: np.ndarray) -> tuple[str, float | None]:
+def _clock(parts: StepParts, step: int, usual: np.ndarray, rest: np.ndarray) -> tuple[str, float | None]:
     """Return whether kernels with the usual launches are slower because of the clock, and the clock's ratio to the
     usual one, None where it was not sampled.
     """
     sampled = parts.clock_hz[usual & (parts.clock_hz > 0)]
-    if parts.clock_hz[at] <= 0 or not sampled.size:
+    if parts.clock_hz[step] <= 0 or not sampled.size:
         return SLOWER, None
-    ratio = float(parts.clock_hz[at] / np.median(sampled))
+    ratio = float(parts.clock_hz[step] / np.median(sampled))
     if ratio >= LOWER_CLOCK:
         return SLOWER, ratio
     before = float(np.median(parts.kernel_ns[usual][:, rest].sum(axis=1)))
-    lost = float(parts.kernel_ns[at, rest].sum()) - before
+    lost = float(parts.kernel_ns[step, rest].sum()) - before
     expected = before * (1 / ratio - 1)
     return (CLOCK if LEAST_EXPECTED * expected <= lost <= MOST_EXPECTED * expected else SLOWER), ratio
 
@@ -262,14 +264,14 @@ def _name_main(judged: Sequence[dict], rows: Sequence[Mapping]) -> None:
     for (rank, step), row in sorted(best.items()):
         if row["cause"] != COMMUNICATION:
             own[step] = max(own.get(step, (0, -1)), (row["excess_ns"], -1 - rank))
-    for one in judged:
-        main = best.get((one["rank"], one["step"]))
-        waits = main is not None and main["cause"] == COMMUNICATION and one["step"] in own
-        one |= {
+    for slow in judged:
+        main = best.get((slow["rank"], slow["step"]))
+        waits = main is not None and main["cause"] == COMMUNICATION and slow["step"] in own
+        slow |= {
             "cause": main["cause"] if main else None,
             "name": main["name"] if main else None,
             "cause_ns": main["excess_ns"] if main else None,
             "launches": main["launches"] if main else None,
             "ratio": main["ratio"] if main else None,
-            "waits_for": -1 - own[one["step"]][1] if waits else None,
+            "waits_for": -1 - own[slow["step"]][1] if waits else None,
         }

@@ -118,12 +118,12 @@ class _Launches:
 
     def take(self, block: event_streams.Block, is_compute: np.ndarray) -> None:
         column = np.minimum(block["kernel"], self.columns - 1)
-        at = self.windows.of(block["moment"])
-        inside = at >= 0
-        np.add.at(self.count, (at[inside], column[inside]), 1)
-        np.add.at(self.threads, (at[inside], column[inside]), block["threads"][inside])
-        np.minimum.at(self.first, at[inside], block["start"][inside])
-        np.maximum.at(self.last, at[inside], block["end"][inside])
+        row = self.windows.of(block["moment"])
+        inside = row >= 0
+        np.add.at(self.count, (row[inside], column[inside]), 1)
+        np.add.at(self.threads, (row[inside], column[inside]), block["threads"][inside])
+        np.minimum.at(self.first, row[inside], block["start"][inside])
+        np.maximum.at(self.last, row[inside], block["end"][inside])
         computes = is_compute[block["kernel"]]
         event, step, ns = overlaps(self.steps, block["start"][computes], block["end"][computes])
         np.add.at(self.kernel_ns, (step, column[computes][event]), ns)
@@ -138,78 +138,80 @@ def count_launches(
     """Return the launches of each rank's steps by kernel; `windows` are those of the host, where they are others."""
     names = read_table(folder / "kernels.parquet", "kernels", ["class"]).column("class").to_pylist()
     is_compute = np.array([name == "compute" for name in names], bool)
-    found = {rank: _Launches(one, windows.get(rank, one), len(names)) for rank, one in steps.items()}
+    launches = {
+        rank: _Launches(rank_steps, windows.get(rank, rank_steps), len(names)) for rank, rank_steps in steps.items()
+    }
     for block in launch_moments(folder, since):
-        for rank in found:
-            mine = block["rank"] == rank
-            if mine.any():
-                found[rank].take({key: values[mine] for key, values in block.items()}, is_compute)
-    return found
+        for rank in launches:
+            of_rank = block["rank"] == rank
+            if of_rank.any():
+                launches[rank].take({key: values[of_rank] for key, values in block.items()}, is_compute)
+    return launches
 
 
-def _is_far_ahead(one: _Launches) -> bool:
+def _is_far_ahead(tally: _Launches) -> bool:
     """Return whether the device has mostly not begun a step when the host ends it."""
-    used = one.count.sum(axis=1) > 0
-    return bool(used.any()) and np.mean(one.first[used] >= one.steps.end[used]) > BEGINS_AFTER
+    used = tally.count.sum(axis=1) > 0
+    return bool(used.any()) and np.mean(tally.first[used] >= tally.steps.end[used]) > BEGINS_AFTER
 
 
-def _runs_ahead(one: _Launches) -> bool:
+def _runs_ahead(tally: _Launches) -> bool:
     """Return whether the host of a rank runs ahead of its device, far or in that this ends steps after their windows.
 
     Such a host makes the launches of a step in no time, and waits in another for what it launched long before: its
     windows tell how far ahead it is, and not how long a step takes.
     """
-    used = one.count.sum(axis=1) > 0
-    late = used.sum() >= FEWEST_STEPS and np.mean(one.last[used] > one.steps.end[used]) > ENDS_AFTER
-    return bool(late) or _is_far_ahead(one)
+    used = tally.count.sum(axis=1) > 0
+    late = used.sum() >= FEWEST_STEPS and np.mean(tally.last[used] > tally.steps.end[used]) > ENDS_AFTER
+    return bool(late) or _is_far_ahead(tally)
 
 
-def _on_device(one: _Launches) -> RankSteps:
+def _on_device(tally: _Launches) -> RankSteps:
     """Return the steps of a rank as its device has them: each ends with its last launch or transfer, or with its window
     where the host is not ahead, at the latest where the next step begins to launch, and begins where the one before
     ended; the first one, and one that does not follow the one before, with its first launch. So time in which the
     device waits for a step's first launch is that step's.
     """
-    steps = one.steps
-    used = one.count.sum(axis=1) > 0
+    steps = tally.steps
+    used = tally.count.sum(axis=1) > 0
     number, first, last, begun, ended = (
-        values[used] for values in (steps.number, one.first, one.last, steps.start, steps.end)
+        values[used] for values in (steps.number, tally.first, tally.last, steps.start, steps.end)
     )
     first = np.maximum.accumulate(first)
     last = np.maximum(last, first)
     end = np.append(np.minimum(np.maximum(last, ended)[:-1], first[1:]), last[-1])
     follows = ended[:-1] >= begun[1:]
     start = np.append(first[:1], np.where(follows, end[:-1], first[1:]))
-    found = RankSteps(rank=steps.rank, number=number, start=start, end=end)
-    return found.kept(end > start)
+    device_steps = RankSteps(rank=steps.rank, number=number, start=start, end=end)
+    return device_steps.kept(end > start)
 
 
-def _take_transfers(folder: Path, found: Mapping[int, _Launches]) -> None:
+def _take_transfers(folder: Path, by_rank: Mapping[int, _Launches]) -> None:
     """Let the last end of each step be that of its last launch or transfer; transfers belong to the step in which they
     were called, those of no known call to none.
     """
     for block in transfer_moments(folder):
-        for rank, one in found.items():
-            mine = block["rank"] == rank
-            at = one.steps.of(block["moment"][mine])
-            np.maximum.at(one.last, at[at >= 0], block["end"][mine][at >= 0])
+        for rank, tally in by_rank.items():
+            of_rank = block["rank"] == rank
+            step = tally.steps.of(block["moment"][of_rank])
+            np.maximum.at(tally.last, step[step >= 0], block["end"][of_rank][step >= 0])
 
 
 def _counted_on_device(folder: Path, ahead: Mapping[int, _Launches], since: Mapping[int, int]) -> dict[int, _Launches]:
     """Return the launches of ranks whose host runs ahead, in the steps that their devices have."""
     _take_transfers(folder, ahead)
-    far = {rank for rank, one in ahead.items() if _is_far_ahead(one)}
-    steps = {rank: _on_device(one) for rank, one in ahead.items()}
+    far = {rank for rank, tally in ahead.items() if _is_far_ahead(tally)}
+    steps = {rank: _on_device(tally) for rank, tally in ahead.items()}
     windows = {
-        rank: one.steps.kept(np.isin(one.steps.number, steps[rank].number))
-        for rank, one in ahead.items()
+        rank: tally.steps.kept(np.isin(tally.steps.number, steps[rank].number))
+        for rank, tally in ahead.items()
         if rank not in far
     }
-    found = count_launches(folder, steps, {rank: since[rank] for rank in windows}, windows)
-    for rank, one in found.items():
-        one.on_device = True
-        one.by_starts = rank in far
-    return found
+    counted = count_launches(folder, steps, {rank: since[rank] for rank in windows}, windows)
+    for rank, tally in counted.items():
+        tally.on_device = True
+        tally.by_starts = rank in far
+    return counted
 
 
 def measure_parts(opened: Opened, steps: Mapping[int, RankSteps], since: Mapping[int, int]) -> dict[int, StepParts]:
@@ -227,22 +229,23 @@ def measure_parts(opened: Opened, steps: Mapping[int, RankSteps], since: Mapping
         `launch_moments.called_since`.
     """
     launches = count_launches(opened.folder, steps, since)
-    ahead = {rank: one for rank, one in launches.items() if rank in since and _runs_ahead(one)}
+    ahead = {rank: tally for rank, tally in launches.items() if rank in since and _runs_ahead(tally)}
     if ahead:
         launches |= _counted_on_device(opened.folder, ahead, since)
-    for one in launches.values():
-        used = one.count.sum(axis=1) > 0
+    for tally in launches.values():
+        used = tally.count.sum(axis=1) > 0
         if not used.all():
-            one.steps, one.windows = one.steps.kept(used), one.windows.kept(used)
+            tally.steps, tally.windows = tally.steps.kept(used), tally.windows.kept(used)
             for name in ("count", "kernel_ns", "threads", "first"):
-                setattr(one, name, getattr(one, name)[used])
-        one.first = np.clip(one.first, one.steps.start, one.steps.end)
-    launches = {rank: one for rank, one in launches.items() if one.steps.start.size}
+                setattr(tally, name, getattr(tally, name)[used])
+        tally.first = np.clip(tally.first, tally.steps.start, tally.steps.end)
+    launches = {rank: tally for rank, tally in launches.items() if tally.steps.start.size}
     swept = _sweep(opened, launches)
     names = read_table(opened.folder / "kernels.parquet", "kernels", ["name"]).column("name").to_pylist()
-    clocks = _clocks(opened.folder, {rank: one.steps for rank, one in launches.items()})
+    clocks = _clocks(opened.folder, {rank: tally.steps for rank, tally in launches.items()})
     return {
-        rank: _parts(one, *swept[rank], names=names, clock_hz=clocks[rank]) for rank, one in sorted(launches.items())
+        rank: _parts(tally, *swept[rank], names=names, clock_hz=clocks[rank])
+        for rank, tally in sorted(launches.items())
     }
 
 
@@ -252,40 +255,40 @@ def _sweep(opened: Opened, launches: Mapping[int, _Launches]) -> dict[int, tuple
     """
     devices = {rank: [number for of, number in opened.devices if of == rank] for rank in launches}
     sweeps = {}
-    for rank, one in launches.items():
-        edges = np.stack([one.steps.start, one.first, one.steps.end], axis=1).reshape(-1)
+    for rank, tally in launches.items():
+        edges = np.stack([tally.steps.start, tally.first, tally.steps.end], axis=1).reshape(-1)
         ends = np.array([edges[[0, -1]]] * len(devices[rank]))
         sweeps[rank] = Sweep(ends[:, 0], ends[:, 1], edges)
-    moved = {rank: np.zeros(one.steps.start.size, np.int64) for rank, one in launches.items()}
+    moved = {rank: np.zeros(tally.steps.start.size, np.int64) for rank, tally in launches.items()}
     folder = opened.folder
     sources = [event_streams.launches(folder), event_streams.transfers(folder), event_streams.graphs(folder)]
     for block in event_streams.merged(sources):
         for rank, sweep in sweeps.items():
-            mine = block["rank"] == rank
-            if not mine.any():
+            of_rank = block["rank"] == rank
+            if not of_rank.any():
                 continue
-            row = np.searchsorted(devices[rank], block["device"][mine]).astype(np.int32)
-            start = np.ascontiguousarray(block["start"][mine])
-            sweep.take(row, block["kind"][mine], start, np.ascontiguousarray(block["end"][mine]))
-            at = launches[rank].steps.of(start)
-            sized = (at >= 0) & (block["bytes"][mine] > 0)
-            np.add.at(moved[rank], at[sized], block["bytes"][mine][sized])
-    found = {}
+            row = np.searchsorted(devices[rank], block["device"][of_rank]).astype(np.int32)
+            start = np.ascontiguousarray(block["start"][of_rank])
+            sweep.take(row, block["kind"][of_rank], start, np.ascontiguousarray(block["end"][of_rank]))
+            step = launches[rank].steps.of(start)
+            sized = (step >= 0) & (block["bytes"][of_rank] > 0)
+            np.add.at(moved[rank], step[sized], block["bytes"][of_rank][sized])
+    swept = {}
     for rank, sweep in sweeps.items():
         sweep.finish()
         steps = launches[rank].steps.start.size
         by_step = np.zeros((3 * steps, sweep.binned.shape[2]), np.int64)
         by_step[: 3 * steps - 1] = sweep.binned.sum(axis=0)
-        found[rank] = len(devices[rank]), by_step.reshape(steps, 3, -1)[:, :2], moved[rank]
-    return found
+        swept[rank] = len(devices[rank]), by_step.reshape(steps, 3, -1)[:, :2], moved[rank]
+    return swept
 
 
 def _parts(
-    one: _Launches, devices: int, states: np.ndarray, moved: np.ndarray, *, names: list[str], clock_hz: np.ndarray
+    tally: _Launches, devices: int, states: np.ndarray, moved: np.ndarray, *, names: list[str], clock_hz: np.ndarray
 ) -> StepParts:
-    steps = one.steps
+    steps = tally.steps
     busy = time_in(states, "busy")
-    length = np.stack([one.first - steps.start, steps.end - one.first], axis=1) * devices
+    length = np.stack([tally.first - steps.start, steps.end - tally.first], axis=1) * devices
     parts = {
         "idle_before": (length - busy)[:, 0],
         "idle_inside": (length - busy)[:, 1],
@@ -296,16 +299,16 @@ def _parts(
     return StepParts(
         steps=steps,
         devices=devices,
-        on_device=one.on_device,
-        windows=None if one.by_starts else one.windows,
+        on_device=tally.on_device,
+        windows=None if tally.by_starts else tally.windows,
         parts=parts,
         busy=busy.sum(axis=1),
-        launches=one.count.sum(axis=1),
+        launches=tally.count.sum(axis=1),
         bytes=moved,
-        kernels=[*names[: one.columns - 1], names[-1] if one.columns == len(names) else "other kernels"],
-        count=one.count,
-        kernel_ns=one.kernel_ns,
-        threads=one.threads,
+        kernels=[*names[: tally.columns - 1], names[-1] if tally.columns == len(names) else "other kernels"],
+        count=tally.count,
+        kernel_ns=tally.kernel_ns,
+        threads=tally.threads,
         clock_hz=clock_hz,
     )
 
@@ -320,15 +323,15 @@ def _clocks(folder: Path, steps: Mapping[int, RankSteps]) -> dict[int, np.ndarra
         time = batch.column("time_ns").to_numpy()
         value = batch.column("value").to_numpy()
         for number, metric in enumerate(metrics):
-            for one in steps if CLOCK.search(metric) else ():
-                at = steps[one].of(time)
-                mine = (code == number) & (rank == one) & (at >= 0) & np.isfinite(value)
-                if mine.any():
-                    sums = total[one].setdefault(metric, np.zeros((2, steps[one].start.size)))
-                    np.add.at(sums[0], at[mine], value[mine])
-                    np.add.at(sums[1], at[mine], 1)
-    found = {}
+            for owner in steps if CLOCK.search(metric) else ():
+                step = steps[owner].of(time)
+                chosen = (code == number) & (rank == owner) & (step >= 0) & np.isfinite(value)
+                if chosen.any():
+                    sums = total[owner].setdefault(metric, np.zeros((2, steps[owner].start.size)))
+                    np.add.at(sums[0], step[chosen], value[chosen])
+                    np.add.at(sums[1], step[chosen], 1)
+    clocks = {}
     for number in steps:
         sums = total[number][min(total[number])] if total[number] else np.zeros((2, steps[number].start.size))
-        found[number] = np.where(sums[1] > 0, sums[0] / np.maximum(sums[1], 1), -1.0)
-    return found
+        clocks[number] = np.where(sums[1] > 0, sums[0] / np.maximum(sums[1], 1), -1.0)
+    return clocks

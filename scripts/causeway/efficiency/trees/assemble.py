@@ -76,38 +76,45 @@ class MeasuredDataset:
         self.measured = list(measured)
         self.regions = list(regions)
         self.shared = list(shared)
-        self.devices = [device for one in self.measured for device in one.opened.devices]
-        self.node_of = {rank: one.opened.node for one in self.measured for rank in one.opened.windows}
-        self.elapsed = {rank: stop - begin for one in self.measured for rank, (begin, stop) in one.windows.items()}
+        self.devices = [device for export in self.measured for device in export.opened.devices]
+        self.node_of = {rank: export.opened.node for export in self.measured for rank in export.opened.windows}
+        self.elapsed = {
+            rank: stop - begin for export in self.measured for rank, (begin, stop) in export.windows.items()
+        }
         self.own_elapsed = {
-            rank: stop - begin for one in self.measured for rank, (begin, stop) in one.opened.windows.items()
+            rank: stop - begin for export in self.measured for rank, (begin, stop) in export.opened.windows.items()
         }
         self.idle, self.path, self.copies = (
-            np.concatenate([getattr(one, name) for one in self.measured]) for name in ("idle", "path", "copies")
+            np.concatenate([getattr(export, name) for export in self.measured]) for name in ("idle", "path", "copies")
         )
         self.total, self.within, self.binned = (
             np.concatenate(
-                [*(getattr(one, name) for one in self.measured), *(getattr(gpu, name)[None] for gpu in self.shared)]
+                [
+                    *(getattr(export, name) for export in self.measured),
+                    *(getattr(gpu, name)[None] for gpu in self.shared),
+                ]
             )
             for name in ("total", "within", "binned")
         )
-        self.host = {key: states for one in self.measured for key, states in one.host.items()}
-        self.region_ns = {rank: times for one in self.measured for rank, times in one.region_ns.items()}
-        self.with_copies = {rank for one in self.measured if one.opened.copies_recorded for rank in one.opened.windows}
+        self.host = {key: states for export in self.measured for key, states in export.host.items()}
+        self.region_ns = {rank: times for export in self.measured for rank, times in export.region_ns.items()}
+        self.with_copies = {
+            rank for export in self.measured if export.opened.copies_recorded for rank in export.opened.windows
+        }
         self.with_copies |= {
             rank for (rank, _), states in zip(self.devices, self.total, strict=False) if int(time_in(states, "memory"))
         }
         self.events: dict[int, int] = {}
-        for one in self.measured:
-            for (rank, _, _), fields in one.streams.items():
+        for export in self.measured:
+            for (rank, _, _), fields in export.streams.items():
                 self.events[rank] = self.events.get(rank, 0) + int(fields[STREAM_FIELDS.index("events")])
-            for (rank, _), kinds in zip(one.opened.devices, one.copies, strict=True):
+            for (rank, _), kinds in zip(export.opened.devices, export.copies, strict=True):
                 self.events[rank] = self.events.get(rank, 0) + int(kinds[list(MIGRATIONS), 0].sum())
-            for rank, executions in one.opened.graphs.items():
+            for rank, executions in export.opened.graphs.items():
                 self.events[rank] = self.events.get(rank, 0) + executions
         alone = set() if compared.window else self.elapsed.keys()
         self.too_few = {rank for rank in alone if self.events.get(rank, 0) < 2}
-        self.with_mpi = {rank for one in self.measured for rank in one.mpi_ranks}
+        self.with_mpi = {rank for export in self.measured for rank in export.mpi_ranks}
         self.index_of = {device: index for index, device in enumerate(self.devices)}
         self.shared_of = {
             self.index_of[device]: number for number, gpu in enumerate(self.shared) for device in gpu.devices
@@ -198,25 +205,25 @@ def scopes(dataset: MeasuredDataset) -> list[tuple[str, dict, int, np.ndarray, l
     """
     everyone = list(range(len(dataset.devices)))
     whole = dataset.longest(everyone)
-    found: list[tuple[str, dict, int, np.ndarray, list[int]]] = [("dataset", {}, whole, dataset.total, everyone)]
+    entries: list[tuple[str, dict, int, np.ndarray, list[int]]] = [("dataset", {}, whole, dataset.total, everyone)]
     of_node: dict[str, list[int]] = {node: [] for node in dataset.node_of.values() if node}
     for index, (rank, _) in enumerate(dataset.devices):
         if node := dataset.node_of[rank]:
             of_node[node].append(index)
     for node, indices in of_node.items():
-        found.append(("node", {"node": node}, dataset.longest(indices), dataset.total, indices))
+        entries.append(("node", {"node": node}, dataset.longest(indices), dataset.total, indices))
     for rank in sorted(dataset.elapsed):
-        found.append(("rank", {"rank": rank}, dataset.elapsed[rank], dataset.total, dataset.of_rank[rank]))
+        entries.append(("rank", {"rank": rank}, dataset.elapsed[rank], dataset.total, dataset.of_rank[rank]))
     for index, (rank, device) in enumerate(dataset.devices):
-        found.append(("device", {"rank": rank, "device": device}, dataset.elapsed[rank], dataset.total, [index]))
+        entries.append(("device", {"rank": rank, "device": device}, dataset.elapsed[rank], dataset.total, [index]))
     for number, region in enumerate(dataset.regions):
         inside = {rank: int(times[number]) for rank, times in dataset.region_ns.items() if times[number]}
         indices = dataset.indices(inside)
         rows = [row - len(dataset.devices) for row in dataset.gpu_rows(indices)]
         shared = [dataset.shared[row].region_ns[number] for row in rows if row >= 0]
         elapsed = max([*inside.values(), *shared], default=0)
-        found.append(("region", {"region": region}, elapsed, dataset.within[:, number].copy(), indices))
-    return found
+        entries.append(("region", {"region": region}, elapsed, dataset.within[:, number].copy(), indices))
+    return entries
 
 
 def name_of(level: str, names: Mapping) -> str:
@@ -255,7 +262,7 @@ def _row(
     row = {"level": level, **names, "elapsed_ns": elapsed, "n_devices": len(chosen)}
     for name in SETS:
         of_device = dataset.per_device(states, name, time_in)
-        row[f"{name}_ns"] = int(sum(of_device[one] for one in chosen))
+        row[f"{name}_ns"] = int(sum(of_device[gpu] for gpu in chosen))
     for flavour in FLAVOUR_NAMES:
         tree = dataset.tree(flavour, elapsed, states, indices)
         row |= {f"{flavour}_{name}": tree[name] for name in DEVICE_RATIO_NAMES}
@@ -279,7 +286,7 @@ def document(
         Limit of small kernels.
     devices : mapping of (rank, device) to the devices' names
     """
-    found = {flavour: _flavour(dataset, flavour) for flavour in FLAVOUR_NAMES}
+    trees = {flavour: _flavour(dataset, flavour) for flavour in FLAVOUR_NAMES}
     everyone = range(len(dataset.devices))
     elapsed = dataset.longest(everyone)
     gpus = dataset.gpu_rows(everyone)
@@ -287,10 +294,10 @@ def document(
     notes = [GRAPH_NOTE] if int(time_in(dataset.total, "graph").sum()) else []
     notes += [SHARED_NOTE] if dataset.shared else []
     notes += [dataset.compared.note] if dataset.compared.note else []
-    outside = sum(one.mpi_outside_ns for one in dataset.measured)
+    outside = sum(export.mpi_outside_ns for export in dataset.measured)
     notes += [MPI_OUTSIDE.format(time=time_three_digits(outside))] if outside else []
     for words, ranks in (
-        (MISSING, {r for one in dataset.measured if one.opened.launches_missing for r in one.opened.windows}),
+        (MISSING, {r for export in dataset.measured if export.opened.launches_missing for r in export.opened.windows}),
         (NO_COPIES, set(dataset.elapsed) - dataset.with_copies),
         (ONE_EVENT, dataset.too_few & dataset.events.keys()),
     ):
@@ -304,8 +311,8 @@ def document(
         "clocks": {key: clocks[key] for key in ("method", "residual_ns", "reason")},
         "notes": notes,
         "recordings": dataset.compared.recordings,
-        "formats": sorted({one.opened.format for one in dataset.measured if one.opened.format}),
-        **found,
+        "formats": sorted({export.opened.format for export in dataset.measured if export.opened.format}),
+        **trees,
         "host": _host(dataset),
         "classic": classic(elapsed, [int(time_in(dataset.total[row], "kernel")) for row in gpus]),
         "waterfall_ns": waterfall(elapsed, parts),
@@ -321,11 +328,11 @@ def document(
 
 def _graphs(dataset: MeasuredDataset) -> dict | None:
     """Return how many executions of whole graphs there are, and how long they take; None without any."""
-    parts = [one.opened.graph_durations for one in dataset.measured if one.opened.graph_durations]
+    parts = [export.opened.graph_durations for export in dataset.measured if export.opened.graph_durations]
     if not parts:
         return None
     total, least, most = zip(*parts, strict=True)
-    executions = sum(sum(one.opened.graphs.values()) for one in dataset.measured)
+    executions = sum(sum(export.opened.graphs.values()) for export in dataset.measured)
     return {"executions": executions, "duration_ns": sum(total), "least_ns": min(least), "largest_ns": max(most)}
 
 
@@ -353,20 +360,20 @@ def _shared(dataset: MeasuredDataset, number: int) -> dict:
         "elapsed_ns": gpu.elapsed,
         "kernel_ns": kernel,
         "busy_ns": int(time_in(states, "busy")),
-        "at_once_ns": sum(one["kernel_ns"] for one in each.values()) - kernel,
+        "at_once_ns": sum(times["kernel_ns"] for times in each.values()) - kernel,
         PARALLEL: ratio(kernel, gpu.elapsed),
     }
 
 
 def _flavour(dataset: MeasuredDataset, flavour: str) -> dict:
-    found: dict = {}
+    trees: dict = {}
     for level, names, elapsed, states, indices in scopes(dataset):
         tree = dataset.tree(flavour, elapsed, states, indices)
         if level == "dataset":
-            found = tree | {group: {} for group in TREE_LEVELS.values()}
+            trees = tree | {group: {} for group in TREE_LEVELS.values()}
         else:
-            found[TREE_LEVELS[level]][name_of(level, names)] = tree
-    return found
+            trees[TREE_LEVELS[level]][name_of(level, names)] = tree
+    return trees
 
 
 def _host(dataset: MeasuredDataset) -> dict:
@@ -375,22 +382,22 @@ def _host(dataset: MeasuredDataset) -> dict:
         return {"possible": False, "why": NO_CALLS}
     everyone = sorted({rank for rank, _ in dataset.host})
     elapsed = max(dataset.elapsed.values())
-    found: dict = {"possible": True, "why": None if dataset.with_mpi else NO_MPI}
-    found |= host_tree(elapsed, [_host_rank(dataset, rank, 0) for rank in everyone])
+    trees: dict = {"possible": True, "why": None if dataset.with_mpi else NO_MPI}
+    trees |= host_tree(elapsed, [_host_rank(dataset, rank, 0) for rank in everyone])
     nodes = {node for node in dataset.node_of.values() if node}
     groups = {"nodes": {node: [rank for rank in everyone if dataset.node_of[rank] == node] for node in sorted(nodes)}}
     groups["ranks"] = {str(rank): [rank] for rank in everyone}
     for group, members in groups.items():
-        found[group] = {}
+        trees[group] = {}
         for key, ranks in members.items():
             longest = max((dataset.elapsed[rank] for rank in ranks), default=0)
-            found[group][key] = host_tree(longest, [_host_rank(dataset, rank, 0) for rank in ranks])
-    found["regions"] = {}
+            trees[group][key] = host_tree(longest, [_host_rank(dataset, rank, 0) for rank in ranks])
+    trees["regions"] = {}
     for number, region in enumerate(dataset.regions):
         ranks = [rank for rank in everyone if dataset.region_ns[rank][number]]
         longest = max((int(dataset.region_ns[rank][number]) for rank in ranks), default=0)
-        found["regions"][region] = host_tree(longest, [_host_rank(dataset, rank, 1 + number) for rank in ranks])
-    return found
+        trees["regions"][region] = host_tree(longest, [_host_rank(dataset, rank, 1 + number) for rank in ranks])
+    return trees
 
 
 def _host_rank(dataset: MeasuredDataset, rank: int, row: int) -> HostTime:
@@ -406,14 +413,14 @@ def _breakdown(dataset: MeasuredDataset, index: int) -> dict:
     """Return where one device's window went, in exact ns: compute + non_compute + idle = elapsed."""
     states = dataset.total[index]
     elapsed = dataset.elapsed[dataset.devices[index][0]]
-    found = {f"{part}_ns": int(time_in(states, part)) for part in (*SETS, *MIGRATION_SETS)}
-    found |= {
+    breakdown = {f"{part}_ns": int(time_in(states, part)) for part in (*SETS, *MIGRATION_SETS)}
+    breakdown |= {
         "elapsed_ns": elapsed,
-        "idle_ns": elapsed - found["busy_ns"],
-        "non_compute_ns": found["busy_ns"] - found["compute_ns"],
+        "idle_ns": elapsed - breakdown["busy_ns"],
+        "non_compute_ns": breakdown["busy_ns"] - breakdown["compute_ns"],
     }
-    found |= {f"idle_{cause}_ns": int(time) for cause, time in zip(CAUSES, dataset.idle[index], strict=True)}
-    return found | {"overlap_ratio": ratio(found["overlap_ns"], found["communication_ns"])}
+    breakdown |= {f"idle_{cause}_ns": int(time) for cause, time in zip(CAUSES, dataset.idle[index], strict=True)}
+    return breakdown | {"overlap_ratio": ratio(breakdown["overlap_ns"], breakdown["communication_ns"])}
 
 
 ONE_RANK = "one rank has computing launches: there is nothing to compare"
@@ -440,7 +447,7 @@ def role_balance(dataset: MeasuredDataset, roles: Sequence[tuple[list[int], list
         reason (why nothing is compared, or null), sentence, within_ns, between_ns (null where not told), and `roles`:
         role, ranks, kernels, n_devices, compute_ns, load_balance (null of a single device).
     """
-    found = []
+    entries = []
     within = 0
     for number, (ranks, kernels) in enumerate(roles):
         compute = [int(time_in(dataset.total[row], "compute")) for row in dataset.indices(set(ranks))]
@@ -449,9 +456,9 @@ def role_balance(dataset: MeasuredDataset, roles: Sequence[tuple[list[int], list
         within += len(compute) * longest - total
         balance = ratio(total, len(compute) * longest) if len(compute) > 1 else None
         facts = {"n_devices": len(compute), "compute_ns": total, BALANCE: balance}
-        found.append({"role": number, "ranks": ranks, "kernels": kernels} | facts)
+        entries.append({"role": number, "ranks": ranks, "kernels": kernels} | facts)
     reason = ONE_RANK if sum(len(ranks) for ranks, _ in roles) < 2 else SHARED if dataset.shared else None
     everyone = [int(time_in(states, "compute")) for states in dataset.total[: len(dataset.devices)]]
     whole = len(everyone) * max(everyone, default=0) - sum(everyone)
     parts = {"within_ns": None, "between_ns": None} if reason else {"within_ns": within, "between_ns": whole - within}
-    return {"reason": reason, "sentence": sentence} | parts | {"roles": found}
+    return {"reason": reason, "sentence": sentence} | parts | {"roles": entries}

@@ -31,8 +31,8 @@ def launch_path(
     The mean length of the queue is that of waiting launches, sum Q / elapsed (Little's law).
     """
     longest: dict[tuple[int, int], int] = {}
-    for one in measured:
-        for (rank, device, _), fields in one.streams.items():
+    for export in measured:
+        for (rank, device, _), fields in export.streams.items():
             longest[rank, device] = max(longest.get((rank, device), 0), int(fields[STREAM_FIELDS.index("queue_max")]))
     each = {}
     for row, (rank, device) in zip(path, devices, strict=True):
@@ -42,27 +42,27 @@ def launch_path(
 
 
 def _path(row: np.ndarray, elapsed: int, longest: int | None) -> dict:
-    found = dict(zip(PATH_FIELDS, row.tolist(), strict=True))
-    return found | {
-        "mean_call_ns": ratio(found["call_ns"], found["called"]),
-        "mean_queue_ns": ratio(found["queue_ns"], found["queued"]),
-        "mean_kernel_ns": ratio(found["kernel_ns"], found["launches"]),
-        "mean_total_ns": ratio(found["total_ns"], found["called"]),
-        "mean_queue_length": ratio(found["queue_ns"], elapsed) if found["queued"] else None,
-        "longest_queue": longest if found["called"] else None,
-        "small_share": ratio(found["small"], found["launches"]),
-        "small_time_share": ratio(found["small_ns"], found["kernel_ns"]),
+    sums = dict(zip(PATH_FIELDS, row.tolist(), strict=True))
+    return sums | {
+        "mean_call_ns": ratio(sums["call_ns"], sums["called"]),
+        "mean_queue_ns": ratio(sums["queue_ns"], sums["queued"]),
+        "mean_kernel_ns": ratio(sums["kernel_ns"], sums["launches"]),
+        "mean_total_ns": ratio(sums["total_ns"], sums["called"]),
+        "mean_queue_length": ratio(sums["queue_ns"], elapsed) if sums["queued"] else None,
+        "longest_queue": longest if sums["called"] else None,
+        "small_share": ratio(sums["small"], sums["launches"]),
+        "small_time_share": ratio(sums["small_ns"], sums["kernel_ns"]),
     }
 
 
-def copies(found: np.ndarray, devices: Devices, names: Mapping[tuple[int, int], str | None]) -> list[dict]:
+def copies(sums: np.ndarray, devices: Devices, names: Mapping[tuple[int, int], str | None]) -> list[dict]:
     """Return one entry per direction and device: rows, bytes, mean rate, and for copies over the bus its limit and
-    the share of it; `found` has shape (devices, kinds, fields), int64.
+    the share of it; `sums` has shape (devices, kinds, fields), int64.
     """
     rows = []
     for index, (rank, device) in enumerate(devices):
-        for kind in np.flatnonzero(found[index, :, 0]).tolist():
-            row = dict(zip(COPY_FIELDS, found[index, kind].tolist(), strict=True))
+        for kind in np.flatnonzero(sums[index, :, 0]).tolist():
+            row = dict(zip(COPY_FIELDS, sums[index, kind].tolist(), strict=True))
             rate = ratio(row["bytes"], row["sized_ns"])  # bytes per ns are GB/s
             bus = bus_of(names.get((rank, device))) if kind in ON_THE_BUS else None
             rows.append(

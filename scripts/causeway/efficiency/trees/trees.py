@@ -105,7 +105,7 @@ def device_tree(elapsed_ns: int, devices: Sequence[DeviceTime], by_process: bool
         "copy_ns": sum(device.copy_ns for device in devices),
         "hidden_copy_ns": sum(device.hidden_copy_ns for device in devices),
     }
-    return {one.name: DEVICE_FORMULAS[one.name](sums) for one in DEVICE_RATIOS} | sums
+    return {definition.name: DEVICE_FORMULAS[definition.name](sums) for definition in DEVICE_RATIOS} | sums
 
 
 def waterfall(elapsed_ns: int, devices: Sequence[Sequence[int]]) -> dict[str, int]:
@@ -187,7 +187,7 @@ def host_tree(elapsed_ns: int, ranks: Sequence[HostTime]) -> dict:
         most = elapsed_ns - min(Fraction(own + worker, share) for own, worker, share in with_mpi)
     sums = {"elapsed_ns": elapsed_ns, "useful_ns": useful, "gpu_ns": gpu, "omp_ns": omp}
     of_formulas = sums | {"omp": omp, "mpi": mpi, "outside": outside, "most_outside": most}
-    ratios = {one.name: HOST_FORMULAS[one.name](of_formulas) for one in HOST_RATIOS}
+    ratios = {definition.name: HOST_FORMULAS[definition.name](of_formulas) for definition in HOST_RATIOS}
     return ratios | sums | {"cpus": cpus, "mpi_ns": mpi if with_mpi else None}
 
 
@@ -244,7 +244,7 @@ def measure_series(series: Mapping[str, Sequence[str]], documents: Mapping[str, 
         Per series its scaling, and its runs in order of devices; the first one is the reference. Runs without an
         efficiency stand apart, with the reason.
     """
-    found = {}
+    by_series = {}
     for name, datasets in sorted(series.items()):
         kind = name.split(":")[0]
         measured = [dataset for dataset in datasets if documents[dataset]["why"] is None]
@@ -264,5 +264,5 @@ def measure_series(series: Mapping[str, Sequence[str]], documents: Mapping[str, 
             {"dataset": dataset, "why": documents[dataset]["why"]} for dataset in datasets if dataset not in measured
         ]
         reference = order[0] if order else None
-        found[name] = {"scaling": kind, "reference": reference, "runs": runs, "not_measured": left_out}
-    return {"series": found}
+        by_series[name] = {"scaling": kind, "reference": reference, "runs": runs, "not_measured": left_out}
+    return {"series": by_series}

@@ -70,21 +70,21 @@ def scores(tokens: np.ndarray, catalogue: Catalogue) -> np.ndarray:
     -------
     ndarray of float64, shape (n, applications), 0 to 1; 0 for a sequence without a gram.
     """
-    known, starts, owners, weights = catalogue.inverted_index
+    distinct, starts, owners, weights = catalogue.inverted_index
     grams = _distinct(grams_of(tokens, catalogue.k))
     n = len(tokens)
     applications = len(catalogue.applications)
     rows = np.broadcast_to(np.arange(n)[:, None], grams.shape)[grams != 0]
     flat = grams[grams != 0]
-    at = np.minimum(np.searchsorted(known, flat), len(known) - 1)
-    hit = known[at] == flat
-    whole = np.bincount(rows, weights=np.where(hit, weights[at], catalogue.unknown_weight), minlength=n)
-    at = at[hit]
+    position = np.minimum(np.searchsorted(distinct, flat), len(distinct) - 1)
+    hit = distinct[position] == flat
+    whole = np.bincount(rows, weights=np.where(hit, weights[position], catalogue.unknown_weight), minlength=n)
+    position = position[hit]
     rows = rows[hit]
-    many = starts[at + 1] - starts[at]
+    many = starts[position + 1] - starts[position]
     inside = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-    cells = np.repeat(rows, many) * applications + owners[np.repeat(starts[at], many) + inside]
-    shared = np.bincount(cells, weights=np.repeat(weights[at], many), minlength=n * applications).reshape(
+    cells = np.repeat(rows, many) * applications + owners[np.repeat(starts[position], many) + inside]
+    shared = np.bincount(cells, weights=np.repeat(weights[position], many), minlength=n * applications).reshape(
         n, applications
     )
     return shared / np.where(whole > 0, whole, 1)[:, None]

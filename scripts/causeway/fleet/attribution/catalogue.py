@@ -107,10 +107,10 @@ class Catalogue:
             np.arange(len(self.applications)), [len(application.grams) for application in self.applications]
         )
         order = np.lexsort((owners, grams))
-        known, starts = np.unique(grams[order], return_index=True)
+        distinct, starts = np.unique(grams[order], return_index=True)
         starts = np.append(starts, len(grams))
         weights = np.log((1 + len(self.applications)) / np.diff(starts))
-        return known, starts, owners[order], weights
+        return distinct, starts, owners[order], weights
 
     @property
     def unknown_weight(self) -> float:
@@ -201,13 +201,13 @@ def build(
             ):
                 time_of[token] = time_of.get(token, 0.0) + time
         top = sorted(time_of, key=lambda token: (-time_of[token], token))[: slots - 1]
-        known = np.unique(np.concatenate(grams))
+        own_grams = np.unique(np.concatenate(grams))
         applications.append(
             CatalogueEntry(
                 name=name,
                 family=learnt[0].family,
                 version=learnt[0].version,
-                grams=known[known != 0],
+                grams=own_grams[own_grams != 0],
                 kernels=np.array(top, np.uint64),
             )
         )
@@ -296,12 +296,12 @@ def verified(text: bytes, signature: bytes, key: Ed25519PublicKey, pin: str, sim
             f"the catalogue's hash {digest_of(text)[:16]}... is not the pinned {pin[:16]}...: every client must use the"
             " one that is published"
         )
-    found = decode(text)
-    if found.simulated and not simulation:
+    catalogue = decode(text)
+    if catalogue.simulated and not simulation:
         raise CausewayError(
             "the catalogue belongs to a simulation; a production client needs one that was built for use"
         )
-    return found
+    return catalogue
 
 
 def read_verified(folder: Path, pin: str, *, simulation: bool = False) -> Catalogue:

@@ -149,7 +149,7 @@ def encode(measured: WindowMeasurements, layout: ReportLayout, starts: np.ndarra
     valid = measured.slot >= 0
     row = np.broadcast_to(np.arange(n)[:, None], valid.shape)[valid]
     time = measured.duration_ns[valid].astype(np.float64)
-    one = np.ones(len(row))
+    ones = np.ones(len(row))
     filled = {"applications": np.ones((n, 1), np.int64)}
     slots = layout.by_name["kernels"]
     filled["kernels"] = systematic_sample(
@@ -158,12 +158,12 @@ def encode(measured: WindowMeasurements, layout: ReportLayout, starts: np.ndarra
     bins = np.searchsorted(DURATION_EDGES_NS, measured.duration_ns[valid], side="right")
     durations = layout.by_name["durations"]
     filled["durations"] = systematic_sample(
-        _histogram(row, bins, one, n, durations.columns), durations.contribution_bound, starts[:, 1]
+        _histogram(row, bins, ones, n, durations.columns), durations.contribution_bound, starts[:, 1]
     )
-    known = ~np.isnan(measured.occupancy[valid])
-    bins = np.searchsorted(QUARTERS, measured.occupancy[valid][known], side="right")
+    is_measured = ~np.isnan(measured.occupancy[valid])
+    bins = np.searchsorted(QUARTERS, measured.occupancy[valid][is_measured], side="right")
     filled["occupancy"] = systematic_sample(
-        _histogram(row[known], bins, time[known], n, 4),
+        _histogram(row[is_measured], bins, time[is_measured], n, 4),
         layout.by_name["occupancy"].contribution_bound,
         starts[:, 2],
     )
@@ -192,8 +192,8 @@ def _sparse(filled: dict[str, np.ndarray], rows: np.ndarray, layout: ReportLayou
     values = []
     for section in layout.sections:
         block = filled[section.name]
-        known = rows < section.rows
-        report, column = np.nonzero(block * known[:, None])
+        has_row = rows < section.rows
+        report, column = np.nonzero(block * has_row[:, None])
         reports.append(report)
         cells.append(section.first + rows[report] * section.columns + column)
         values.append(block[report, column])
@@ -240,13 +240,13 @@ def kernel_cells(tokens: np.ndarray, applications: np.ndarray, kernels: Sequence
     -------
     ndarray of int64, shape (n, launches); -1 where there is no launch.
     """
-    found = np.zeros(tokens.shape, np.int64)
+    cells = np.zeros(tokens.shape, np.int64)
     for application in np.unique(applications[applications >= 0]).tolist():
-        mine = np.nonzero(applications == application)[0]
+        rows = np.nonzero(applications == application)[0]
         order = np.argsort(kernels[application])
         ordered = kernels[application][order]
         if len(ordered):
-            at = np.minimum(np.searchsorted(ordered, tokens[mine]), len(ordered) - 1)
-            found[mine] = np.where(ordered[at] == tokens[mine], order[at] + 1, 0)
-    found[tokens == 0] = -1
-    return found
+            position = np.minimum(np.searchsorted(ordered, tokens[rows]), len(ordered) - 1)
+            cells[rows] = np.where(ordered[position] == tokens[rows], order[position] + 1, 0)
+    cells[tokens == 0] = -1
+    return cells

@@ -63,12 +63,12 @@ def streams(folder: Path) -> list[LaunchStream]:
     identity = np.column_stack([columns["rank"], columns["device"], columns["stream"]]).astype(np.int64)
     distinct, stream = np.unique(identity, axis=0, return_inverse=True)
     stream = stream.ravel()
-    found = []
+    streams = []
     for index in np.argsort(-np.bincount(stream, minlength=len(distinct)), kind="stable").tolist():
         rows = np.nonzero(stream == index)[0]
         rows = rows[np.argsort(columns["start_ns"][rows], kind="stable")]
         device = (int(distinct[index, 0]), int(distinct[index, 1]))
-        found.append(
+        streams.append(
             LaunchStream(
                 names=names[kernel[rows]],
                 start_ns=columns["start_ns"][rows],
@@ -76,9 +76,9 @@ def streams(folder: Path) -> list[LaunchStream]:
                 device=device,
             )
         )
-    if not found:
+    if not streams:
         raise CausewayError(f"{folder}: holds no launches; an agent needs a trace with kernel launches")
-    return found
+    return streams
 
 
 def runs_of(folders: Iterable[Path]) -> list[TrainingRun]:
@@ -133,23 +133,25 @@ class SampledWindow:
     totals: np.ndarray
 
 
-def sampled_window(folder: Path, found: list[LaunchStream], index: int, *, first: int, launches: int) -> SampledWindow:
+def sampled_window(
+    folder: Path, streams: list[LaunchStream], index: int, *, first: int, launches: int
+) -> SampledWindow:
     """Return a window of an export's launches.
 
     Parameters
     ----------
     folder : Path
         Of the export's tables.
-    found : list of LaunchStream
+    streams : list of LaunchStream
         Its streams.
     index, first, launches : int
         The stream, its first launch in the window, and how many; fewer at the stream's end.
     """
-    stream = found[index]
+    stream = streams[index]
     last = min(first + launches, len(stream.names))
     low = int(stream.start_ns[first])
     high = int(stream.start_ns[last - 1] + stream.duration_ns[last - 1])
-    same_device = [other for other in found if other.device == stream.device]
+    same_device = [other for other in streams if other.device == stream.device]
     start = np.concatenate([other.start_ns for other in same_device])
     end = np.minimum(start + np.concatenate([other.duration_ns for other in same_device]), high)
     inside = (end > low) & (start < high)

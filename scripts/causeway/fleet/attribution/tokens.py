@@ -43,8 +43,8 @@ def tokens_of(names: Iterable[str], key: bytes) -> np.ndarray:
     ndarray of uint64, shape (names,)
     """
     digests = (hmac.digest(key, canonical(name).encode("utf-8", "surrogatepass"), hashlib.sha256) for name in names)
-    found = np.frombuffer(b"".join(digest[:8] for digest in digests), np.uint64)
-    return np.where(found == 0, np.uint64(1), found)
+    tokens = np.frombuffer(b"".join(digest[:8] for digest in digests), np.uint64)
+    return np.where(tokens == 0, np.uint64(1), tokens)
 
 
 def grams_of(tokens: np.ndarray, k: int) -> np.ndarray:

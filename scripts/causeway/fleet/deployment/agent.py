@@ -75,11 +75,11 @@ def read_public_parameters(public: Path, pin: str, simulation: bool = False) -> 
     """Read the public folder; raises `CausewayError` if not every file is the one that the pinned key signed."""
     signed = read_signed(public, pin)
     facts = signed.facts
-    found = read_verified(public, facts["pin"], simulation=simulation)
-    layout = layout_of(found, facts["fleet"])
+    catalogue = read_verified(public, facts["pin"], simulation=simulation)
+    layout = layout_of(catalogue, facts["fleet"])
     leader, helper = (X25519PublicKey.from_public_bytes(signed.files[f"{role}.pub"]) for role in ("leader", "helper"))
     return PublicParameters(
-        catalogue=found,
+        catalogue=catalogue,
         layout=layout,
         client=Client(layout=layout, epoch=facts["epoch"], leader=leader, helper=helper),
         epoch_key=bytes.fromhex(facts["epoch_key"]),
@@ -99,12 +99,12 @@ def sample(tables: Path, launches: int) -> SampledWindow:
     CausewayError
         If the export holds no launch.
     """
-    found = streams(tables)
-    sizes = [len(stream.names) for stream in found]
+    recorded = streams(tables)
+    sizes = [len(stream.names) for stream in recorded]
     drawn = secrets.randbelow(sum(sizes))
     index = int(np.searchsorted(np.cumsum(sizes), drawn, side="right"))
     first = secrets.randbelow(max(sizes[index] - launches, 0) + 1)
-    return sampled_window(tables, found, index, first=first, launches=launches)
+    return sampled_window(tables, recorded, index, first=first, launches=launches)
 
 
 def vector_of(window: SampledWindow, parameters: PublicParameters) -> np.ndarray:
@@ -234,10 +234,10 @@ def send(messages: tuple[bytes, bytes], authority: Path | bytes, ports: tuple[in
 def read_tokens(path: Path) -> list[dict]:
     """Read tokens as the issuer wrote them, one JSON object per line; raises `CausewayError` if there are none."""
     try:
-        found = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
-        sizes = {(len(bytes.fromhex(one["serial"])), len(bytes.fromhex(one["signature"]))) for one in found}
+        tokens = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
+        sizes = {(len(bytes.fromhex(token["serial"])), len(bytes.fromhex(token["signature"]))) for token in tokens}
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise CausewayError(f"{path}: holds no tokens ({error}); ask the issuer for some") from None
     if sizes != {(SERIAL_BYTES, SIGNATURE_BYTES)}:
         raise CausewayError(f"{path}: holds no tokens (no line, or a wrong length); ask the issuer for some")
-    return found
+    return tokens

@@ -87,7 +87,7 @@ def prepare(
     public = folder / "public"
     for part in ("public", *PARTIES):
         (folder / part).mkdir(parents=True)
-    found = catalogues.build(
+    catalogue = catalogues.build(
         runs,
         key=secrets.token_bytes(32),
         k=settings["k"],
@@ -98,7 +98,7 @@ def prepare(
     )
     signer = Ed25519PrivateKey.generate()
     issuer = Ed25519PrivateKey.generate()
-    text = found.encoded()
+    text = catalogue.encoded()
     (public / "catalogue.json").write_bytes(text)
     (public / "catalogue.sig").write_bytes(catalogues.sign(text, signer))
     (public / "designer.pub").write_bytes(signer.public_key().public_bytes_raw())

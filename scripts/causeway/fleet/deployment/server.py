@@ -198,8 +198,8 @@ class ServerState:
                     content = transport.exchange(connection, SERIALS, b"", {ANSWER: bytes})
                 theirs = unpacked_windows(content, self.windows)
                 with self.lock:
-                    mine = self.aggregator.windows
-                    leader, helper = (mine, theirs) if role == "leader" else (theirs, mine)
+                    ours = self.aggregator.windows
+                    leader, helper = (ours, theirs) if role == "leader" else (theirs, ours)
                     joined = join(leader, helper)
                     self.store.fix_joined(joined)
                     self.joined = joined
@@ -230,7 +230,7 @@ class ServerState:
                 count = reports_behind(reports, request)
                 noisy = self.server.noisy_share(part, count, request, digest_of(packed_windows(joined)))
                 share = None if noisy is None else noisy.tobytes()
-            if all(self._done(reports, one) for one in wanted):
+            if all(self._done(reports, other) for other in wanted):
                 self.store.remove()
                 self.aggregator.input_shares.clear()
                 if self.store.told:
@@ -262,7 +262,7 @@ class _Handler(socketserver.BaseRequestHandler):
                 self.request.do_handshake()
             peer = transport.peer_of(self.request)
             while True:
-                with self.server.deadline(self.request, transport.TIMEOUT_S, known=peer is not None):
+                with self.server.deadline(self.request, transport.TIMEOUT_S, is_peer=peer is not None):
                     kind, body = transport.receive(self.request, longest=1 << 21)
                 transport.send(self.request, *_answer(state, peer, kind, body))
         except (transport.ConnectionLostError, ssl.SSLError, OSError, ValueError):
@@ -333,11 +333,11 @@ class _Listener(socketserver.ThreadingTCPServer):
         self.socket = secure.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     @contextlib.contextmanager
-    def deadline(self, connection: socket.socket, seconds: float, known: bool = False) -> Iterator[None]:
-        """Close a connection whose block lasts longer than `seconds`; `known` ones never make room for others."""
+    def deadline(self, connection: socket.socket, seconds: float, is_peer: bool = False) -> Iterator[None]:
+        """Close a connection whose block lasts longer than `seconds`; a peer's never makes room for others."""
         connection.settimeout(seconds)
         with self._lock:
-            self._waiting[connection] = (time.monotonic() + seconds, known)
+            self._waiting[connection] = (time.monotonic() + seconds, is_peer)
         try:
             yield
         finally:
@@ -355,7 +355,7 @@ class _Listener(socketserver.ThreadingTCPServer):
     def process_request(self, request: Any, client_address: object) -> None:
         """Start a connection's thread; beyond the most connections, the one that waited longest makes room."""
         with self._lock:
-            waiting = [connection for connection, (_, known) in self._waiting.items() if not known]
+            waiting = [connection for connection, (_, is_peer) in self._waiting.items() if not is_peer]
             oldest = waiting[0] if len(self._connections) >= self._most and waiting else None
             self._connections.add(request)
         if oldest is not None:

@@ -42,10 +42,10 @@ def unpacked_windows(content: bytes, windows: int) -> dict[bytes, int]:
     """
     if len(content) % _RECORD.size:
         raise CausewayError("the other server's serials are cut; nothing is joined")
-    found = dict(_RECORD.iter_unpack(content))
-    if len(found) * _RECORD.size != len(content) or any(window >= windows for window in found.values()):
+    window_of = dict(_RECORD.iter_unpack(content))
+    if len(window_of) * _RECORD.size != len(content) or any(window >= windows for window in window_of.values()):
         raise CausewayError("the other server's serials come twice or lie outside the epoch; nothing is joined")
-    return found
+    return window_of
 
 
 def digest_of(packed: bytes) -> str:
@@ -163,24 +163,24 @@ class ReportStore:
             content = self.path.read_bytes() if self.path.exists() else b""
         except OSError as error:
             raise CausewayError(f"{self.path}: cannot be read ({error.strerror}); restore it from a copy") from None
-        at = 0
-        while at + _ENTRY.size + _CHECK.size <= len(content):
-            size, window, checksum = _ENTRY.unpack_from(content, at)
-            begin = at + _ENTRY.size + _CHECK.size
+        offset = 0
+        while offset + _ENTRY.size + _CHECK.size <= len(content):
+            size, window, checksum = _ENTRY.unpack_from(content, offset)
+            begin = offset + _ENTRY.size + _CHECK.size
             message = content[begin : begin + size]
-            (check,) = _CHECK.unpack_from(content, at + _ENTRY.size)
-            whole = check == zlib.crc32(content[at : at + _ENTRY.size]) and window < self._windows
+            (check,) = _CHECK.unpack_from(content, offset + _ENTRY.size)
+            whole = check == zlib.crc32(content[offset : offset + _ENTRY.size]) and window < self._windows
             if whole and len(message) < size:
                 break
             if not whole or zlib.crc32(message) != checksum:
                 raise CausewayError(
-                    f"{self.path}: the report at byte {at} is damaged; restore the file from a copy: it and those"
+                    f"{self.path}: the report at byte {offset} is damaged; restore the file from a copy: it and those"
                     " behind it were acknowledged"
                 )
             yield message, window
-            at = begin + size
-        if at < len(content):
-            os.truncate(self.path, at)
+            offset = begin + size
+        if offset < len(content):
+            os.truncate(self.path, offset)
 
     def append(self, message: bytes, window: int) -> None:
         """Store a message; it is on the disk afterwards.

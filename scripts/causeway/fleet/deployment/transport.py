@@ -90,8 +90,10 @@ def make_certificates(authority_folder: Path, parties: list[Party]) -> None:
     (authority_folder / "authority.pem").write_bytes(authority.public_bytes(Encoding.PEM))
     for party in parties:
         key = ec.generate_private_key(ec.SECP256R1())
-        found = _certificate(party.name, key.public_key(), "causeway trial authority", authority_key, authority=False)
-        (party.folder / f"{party.name}.pem").write_bytes(found.public_bytes(Encoding.PEM))
+        certificate = _certificate(
+            party.name, key.public_key(), "causeway trial authority", authority_key, authority=False
+        )
+        (party.folder / f"{party.name}.pem").write_bytes(certificate.public_bytes(Encoding.PEM))
         write_secret(
             party.folder / f"{party.name}.key", key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
         )

@@ -85,12 +85,12 @@ class Encryptor:
     def load(self, body: bytes) -> "tenseal.BFVVector":
         """Return a ciphertext; raises `ReportRefusedError` for other bytes."""
         try:
-            found = tenseal.bfv_vector_from(self._context, body)
+            ciphertext = tenseal.bfv_vector_from(self._context, body)
         except (ValueError, RuntimeError, MemoryError):
             raise ReportRefusedError("ciphertext") from None
-        if found.size() != self.cells or len(found.ciphertext()) != 1:
+        if ciphertext.size() != self.cells or len(ciphertext.ciphertext()) != 1:
             raise ReportRefusedError("ciphertext")
-        return found
+        return ciphertext
 
     def add(self, sums: bytes | None, body: bytes) -> bytes:
         """Add a ciphertext to a sum of ciphertexts."""
@@ -114,11 +114,11 @@ def decrypt(sums: bytes, secret: bytes, cells: int) -> np.ndarray:
     if not context.is_private():
         raise CausewayError("this context cannot decrypt: it holds no secret key")
     try:
-        found = np.array(tenseal.bfv_vector_from(context, sums).decrypt(), np.int64)
+        decrypted = np.array(tenseal.bfv_vector_from(context, sums).decrypt(), np.int64)
     except (ValueError, RuntimeError, MemoryError):
         raise CausewayError(
             "the sum of ciphertexts cannot be decrypted: bytes are missing or the key is another"
         ) from None
-    if len(found) != cells:
-        raise CausewayError(f"the decrypted sum has {len(found)} cells, expected {cells}")
-    return np.where(found > PLAIN_MODULUS // 2, found - PLAIN_MODULUS, found)
+    if len(decrypted) != cells:
+        raise CausewayError(f"the decrypted sum has {len(decrypted)} cells, expected {cells}")
+    return np.where(decrypted > PLAIN_MODULUS // 2, decrypted - PLAIN_MODULUS, decrypted)

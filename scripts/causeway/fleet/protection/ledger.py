@@ -153,7 +153,7 @@ class Ledger:
             raise LedgerError(
                 f"{self.path}: cannot be read ({error}); nothing is released until the ledger is restored"
             ) from None
-        found = []
+        entries = []
         head = START
         for number, line in enumerate(lines, 1):
             try:
@@ -171,13 +171,13 @@ class Ledger:
                     " another ledger"
                 )
             head = hashlib.sha256(line.encode()).hexdigest()
-            found.append(entry | {"hash": head})
-        heads = {START, *(entry["hash"] for entry in found)}
+            entries.append(entry | {"hash": head})
+        heads = {START, *(entry["hash"] for entry in entries)}
         for anchor in self.anchors:
             anchored = _head_in(anchor)
-            if anchored == START and len(found) > 1:
+            if anchored == START and len(entries) > 1:
                 raise LedgerError(
-                    f"{anchor}: is missing, though the ledger has {len(found)} lines; restore it, or mount the disk"
+                    f"{anchor}: is missing, though the ledger has {len(entries)} lines; restore it, or mount the disk"
                     " that holds it"
                 )
             if anchored not in heads:
@@ -185,7 +185,7 @@ class Ledger:
                     f"{self.path}: {anchor} remembers a longer ledger; it was deleted or replaced by an older copy."
                     " Restore it: a new one would spend the users' budget again"
                 )
-        return found
+        return entries
 
     def spent(self, epoch: int, more: tuple[str, int, Fraction] | None = None) -> float:
         """Return the epsilon, at delta, that users of an epoch have spent; with `more` (part, window, epsilon),

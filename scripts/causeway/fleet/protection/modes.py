@@ -193,7 +193,7 @@ class Ahe:
             loaded = self._encryptor.load(body)
             sums[window] = sums[window] + loaded if window in sums else loaded
         arrays = {
-            f"window_{window:02d}": np.frombuffer(found.serialize(), np.uint8) for window, found in sorted(sums.items())
+            f"window_{window:02d}": np.frombuffer(total.serialize(), np.uint8) for window, total in sorted(sums.items())
         }
         return Subtotal(arrays | {"reports": reports_by_window(shard.windows)}, size)
 

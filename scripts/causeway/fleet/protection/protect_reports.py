@@ -201,17 +201,17 @@ def read_shard(path: Path, origin: str) -> tuple[dict[str, np.ndarray], int]:
     """
     try:
         with np.load(path, allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
-        facts = {name: found.pop(name).item() for name in ("origin", "bytes_per_report", "hash")}
+            arrays = {name: file[name] for name in file.files}
+        facts = {name: arrays.pop(name).item() for name in ("origin", "bytes_per_report", "hash")}
     except Exception as error:  # a damaged zip raises errors of many kinds
         raise CausewayError(
             f"{path}: this shard of reports is damaged ({type(error).__name__}); delete its folder and run again"
         ) from None
-    if facts["origin"] != origin or facts["hash"] != _hash(found, origin):
+    if facts["origin"] != origin or facts["hash"] != _hash(arrays, origin):
         raise CausewayError(
             f"{path}: this shard of reports is damaged or of another run; delete its folder and run again"
         )
-    return found, facts["bytes_per_report"]
+    return arrays, facts["bytes_per_report"]
 
 
 def _is_valid_shard(path: Path, origin: str) -> bool:

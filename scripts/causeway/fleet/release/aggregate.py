@@ -98,8 +98,8 @@ def _add(settings: ReleaseSettings, names: tuple[str, ...]) -> tuple[list[np.nda
     reports = np.zeros(WINDOWS, np.int64)
     size = 0
     for arrays, bytes_per_report in read_shards(settings.shards):
-        found = [arrays[name] for name in names]
-        totals = found if totals is None else [total + part for total, part in zip(totals, found, strict=True)]
+        parts = [arrays[name] for name in names]
+        totals = parts if totals is None else [total + part for total, part in zip(totals, parts, strict=True)]
         reports = reports + arrays["reports"]
         size = max(size, bytes_per_report)
     if totals is None:

@@ -219,15 +219,15 @@ def of_servers(layout: ReportLayout) -> dict[str, CellNoise]:
 
 def facts_of(noise: Mapping[str, CellNoise]) -> dict[str, dict]:
     """Return the noise of each section for a JSON document; `from_facts` reads it."""
-    return {name: asdict(one) for name, one in noise.items()}
+    return {name: asdict(of_section) for name, of_section in noise.items()}
 
 
 def from_facts(facts: Mapping[str, Mapping]) -> dict[str, CellNoise]:
     """Return the noise of each section as `facts_of` wrote it."""
-    found: dict[str, CellNoise] = {}
-    for name, one in facts.items():
-        if "scale" in one:
-            found[name] = ServerNoise(one["scale"])
+    noise: dict[str, CellNoise] = {}
+    for name, entry in facts.items():
+        if "scale" in entry:
+            noise[name] = ServerNoise(entry["scale"])
         else:
-            found[name] = ReportNoise(tuple(one["reports"]), one["epsilon"], one["units"])
-    return found
+            noise[name] = ReportNoise(tuple(entry["reports"]), entry["epsilon"], entry["units"])
+    return noise

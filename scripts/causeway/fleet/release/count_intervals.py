@@ -61,13 +61,13 @@ def mean_of_known_sum(
     """
     whole = variance.sum(1)
     middle = np.where(whole > 0, variance @ values / np.where(whole > 0, whole, 1), values.mean())
-    known = sums > 0
-    safe = np.where(known, sums, 1.0)
+    is_positive = sums > 0
+    safe = np.where(is_positive, sums, 1.0)
     mean = np.clip((counts @ values - (counts.sum(1) - safe) * middle) / safe, values.min(), values.max())
     spread = (variance * (values - middle[:, None]) ** 2).sum(1) + (mean - middle) ** 2 * sums_variance
     half = normal_quantile(CONFIDENCE) * np.sqrt(spread) / safe
-    low, high = (np.clip(one, values.min(), values.max()) for one in (mean - half, mean + half))
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+    low, high = (np.clip(end, values.min(), values.max()) for end in (mean - half, mean + half))
+    return np.where(is_positive, low, np.nan), np.where(is_positive, high, np.nan)
 
 
 def interval_of_given(
@@ -109,8 +109,8 @@ def share_intervals(
     -------
     low, high : ndarray of float64, shape (rows, columns), 0 to 1
     """
-    found = [interval_of_given(counts, variance, alone, sums, sums_variance) for alone in np.eye(counts.shape[1])]
-    low, high = zip(*found, strict=True)
+    intervals = [interval_of_given(counts, variance, alone, sums, sums_variance) for alone in np.eye(counts.shape[1])]
+    low, high = zip(*intervals, strict=True)
     return np.column_stack(low), np.column_stack(high)
 
 

@@ -65,22 +65,24 @@ def write(
     catalogue : Catalogue
     cells, applications : Path
     """
-    found = estimate(release, noise, layout, catalogue.family_of)
+    estimates = estimate(release, noise, layout, catalogue.family_of)
     write_table(
-        _cells(found, noise, layout, catalogue), cells, "fleet_estimates", metadata={"confidence": str(CONFIDENCE)}
+        _cells(estimates, noise, layout, catalogue), cells, "fleet_estimates", metadata={"confidence": str(CONFIDENCE)}
     )
-    write_table(_applications(found, noise, layout, catalogue), applications, "fleet_applications")
+    write_table(_applications(estimates, noise, layout, catalogue), applications, "fleet_applications")
 
 
-def _cells(found: Estimates, noise: Mapping[str, CellNoise], layout: ReportLayout, catalogue: Catalogue) -> pa.Table:
+def _cells(
+    estimates: Estimates, noise: Mapping[str, CellNoise], layout: ReportLayout, catalogue: Catalogue
+) -> pa.Table:
     """Return the table of cells: a row per section, application and column, in this order; no shares of a row that
     nobody may have measured.
     """
     rows = []
-    for name in (name for name in DISTRIBUTIONS if name in found.distributions):
-        shares = found.distributions[name]
+    for name in (name for name in DISTRIBUTIONS if name in estimates.distributions):
+        shares = estimates.distributions[name]
         low, high = share_intervals(
-            found.noisy[name], found.variance[name], found.sums[name], found.sums_variance[name]
+            estimates.noisy[name], estimates.variance[name], estimates.sums[name], estimates.sums_variance[name]
         )
         low = np.minimum(low, shares)
         high = np.maximum(high, shares)
@@ -88,18 +90,18 @@ def _cells(found: Estimates, noise: Mapping[str, CellNoise], layout: ReportLayou
         names = labels(name, layout.by_name[name].columns)
         for index, entry in enumerate(catalogue.applications):
             for column, label in enumerate(names):
-                count = float(found.noisy[name][index, column])
+                count = float(estimates.noisy[name][index, column])
                 share = float(shares[index, column])
-                known = bool(found.measured[name][index]) and not np.isnan(share)
+                is_given = bool(estimates.measured[name][index]) and not np.isnan(share)
                 rows.append(
                     {
                         "section": name,
                         "application": entry.name,
                         "column": label,
                         "count": count,
-                        "share": share if known else None,
-                        "share_low": float(low[index, column]) if known else None,
-                        "share_high": float(high[index, column]) if known else None,
+                        "share": share if is_given else None,
+                        "share_low": float(low[index, column]) if is_given else None,
+                        "share_high": float(high[index, column]) if is_given else None,
                         "released": count > threshold,
                     }
                 )
@@ -107,71 +109,72 @@ def _cells(found: Estimates, noise: Mapping[str, CellNoise], layout: ReportLayou
 
 
 def _applications(
-    found: Estimates, noise: Mapping[str, CellNoise], layout: ReportLayout, catalogue: Catalogue
+    estimates: Estimates, noise: Mapping[str, CellNoise], layout: ReportLayout, catalogue: Catalogue
 ) -> pa.Table:
     """Return the table of applications. A count below 0 is given as 0; nothing of a section that nobody may have
     measured.
     """
     n = layout.applications
-    reports = found.reports[:n]
-    half_width = found.reports_half_width[:n]
+    reports = estimates.reports[:n]
+    half_width = estimates.reports_half_width[:n]
     columns = {
         "application": [entry.name for entry in catalogue.applications],
         "family": [entry.family for entry in catalogue.applications],
         "version": [entry.version for entry in catalogue.applications],
-        "released": found.detected[:n],
+        "released": estimates.detected[:n],
     }
 
     def add(name: str, *values: np.ndarray | None) -> None:
         """Add a value with both ends of its interval; null where NaN."""
-        for end, one in zip(("", "_low", "_high"), values, strict=True):
-            columns[name + end] = pa.nulls(n, pa.float64()) if one is None else pa.array(one, mask=np.isnan(one))
+        for end, bound in zip(("", "_low", "_high"), values, strict=True):
+            columns[name + end] = pa.nulls(n, pa.float64()) if bound is None else pa.array(bound, mask=np.isnan(bound))
 
-    add("reports", *(np.maximum(one, 0) for one in (reports, reports - half_width, reports + half_width)))
+    add("reports", *(np.maximum(bound, 0) for bound in (reports, reports - half_width, reports + half_width)))
 
-    def known(name: str, values: np.ndarray) -> np.ndarray:
-        return np.where(found.detected[:n] & found.measured[name], values, np.nan)
+    def given(name: str, values: np.ndarray) -> np.ndarray:
+        return np.where(estimates.detected[:n] & estimates.measured[name], values, np.nan)
 
     def mean(name: str, values: np.ndarray, inside: float) -> tuple[np.ndarray | None, ...]:
         """Return means over bins with their intervals, which are wider by `inside`, what a bin's value is off by."""
-        if name not in found.distributions:
+        if name not in estimates.distributions:
             return None, None, None
-        value = found.distributions[name] @ values
+        value = estimates.distributions[name] @ values
         low, high = interval_of_given(
-            found.noisy[name], found.variance[name], values, found.sums[name], found.sums_variance[name]
+            estimates.noisy[name], estimates.variance[name], values, estimates.sums[name], estimates.sums_variance[name]
         )
         ends = np.minimum(low, value) - inside, np.maximum(high, value) + inside
-        return tuple(known(name, one) for one in (value, np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1)))
+        return tuple(given(name, bound) for bound in (value, np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1)))
 
-    columns |= _medians(found, known, n)
+    columns |= _medians(estimates, given, n)
     add("busy", *mean("efficiency", BIN_CENTRES, HALF_BIN))
     add("occupancy", *mean("occupancy", BIN_CENTRES, HALF_BIN))
     add("variable_share", *mean("variability", VARIABLE, 0.0))
-    totals = resource_totals(found, layout, noise["resources"]) if "resources" in found.noisy else {}
+    totals = resource_totals(estimates, layout, noise["resources"]) if "resources" in estimates.noisy else {}
     for name in RESOURCES:
         if name in totals:
-            add(name, *(np.where(found.detected[:n], one, np.nan) for one in totals[name]))
+            add(name, *(np.where(estimates.detected[:n], bound, np.nan) for bound in totals[name]))
         else:
             add(name, None, None, None)
     return pa.table(columns)
 
 
-def _medians(found: Estimates, known: Callable[[str, np.ndarray], np.ndarray], n: int) -> dict[str, pa.Array]:
+def _medians(estimates: Estimates, given: Callable[[str, np.ndarray], np.ndarray], n: int) -> dict[str, pa.Array]:
     """Return the columns of the median duration. Its interval is one of whole bins: those in which it may lie, by the
     noise, and its own. The last bin is open, so that such an interval has no upper end.
     """
     names = ("", "_low", "_high")
-    if "durations" not in found.distributions:
+    if "durations" not in estimates.distributions:
         columns = {f"median_duration_ns{end}": pa.nulls(n, pa.float64()) for end in names}
         return columns | {"median_duration_open": pa.nulls(n, pa.bool_())}
-    medians, own = binned_median(found.distributions["durations"])
-    first, last = median_bins(found.noisy["durations"], found.variance["durations"])
+    medians, own = binned_median(estimates.distributions["durations"])
+    first, last = median_bins(estimates.noisy["durations"], estimates.variance["durations"])
     edges = np.concatenate([[0.0], DURATION_EDGES_NS, [np.nan]])
     ends = (medians, edges[np.minimum(first, own)], edges[np.maximum(last, own) + 1])
-    values = [known("durations", one) for one in ends]
-    values[1:] = [np.where(np.isnan(values[0]), np.nan, one) for one in values[1:]]
+    values = [given("durations", bound) for bound in ends]
+    values[1:] = [np.where(np.isnan(values[0]), np.nan, bound) for bound in values[1:]]
     columns = {
-        f"median_duration_ns{end}": pa.array(one, mask=np.isnan(one)) for end, one in zip(names, values, strict=True)
+        f"median_duration_ns{end}": pa.array(bound, mask=np.isnan(bound))
+        for end, bound in zip(names, values, strict=True)
     }
     is_open = own == len(DURATION_EDGES_NS)
     return columns | {"median_duration_open": pa.array(is_open, mask=np.isnan(values[0]))}

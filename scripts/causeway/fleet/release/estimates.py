@@ -102,8 +102,8 @@ def shrink(counts: np.ndarray, totals: np.ndarray, families: np.ndarray, varianc
     prior = project_to_simplex((whole / max(whole.sum(), 1.0))[None])[0]
     of_row = variance.sum(1)
     middle = _shrunk_towards(by_family, family_totals, prior[None], np.bincount(families, weights=of_row))
-    found = _shrunk_towards(counts, totals, middle[families], of_row)
-    return np.where(totals[:, None] > 0, found, np.nan)
+    shrunk = _shrunk_towards(counts, totals, middle[families], of_row)
+    return np.where(totals[:, None] > 0, shrunk, np.nan)
 
 
 def _shrunk_towards(counts: np.ndarray, totals: np.ndarray, priors: np.ndarray, variance: np.ndarray) -> np.ndarray:
@@ -118,7 +118,7 @@ def _shrunk_towards(counts: np.ndarray, totals: np.ndarray, priors: np.ndarray, 
     return project_to_simplex(weight * priors + (1 - weight) * rows)
 
 
-def _squared_signals(observed: np.ndarray, noise: np.ndarray, columns: int, known: np.ndarray) -> np.ndarray:
+def _squared_signals(observed: np.ndarray, noise: np.ndarray, columns: int, is_positive: np.ndarray) -> np.ndarray:
     """Return the posterior mean of each row's squared distance from its prior.
 
     `observed`, the unbiased estimate, has a variance of some 4 noise**2 / columns for sums of two Laplace noises (half
@@ -126,35 +126,35 @@ def _squared_signals(observed: np.ndarray, noise: np.ndarray, columns: int, know
     as much as their mean.
     """
     variance = 4 * noise**2 / columns
-    common = max(float(observed[known].mean()), 0.0) if known.any() else 0.0
+    common = max(float(observed[is_positive].mean()), 0.0) if is_positive.any() else 0.0
     for _ in range(8):
-        precision = np.where(known, 1 / np.maximum(variance + common**2, 1e-300), 0)
+        precision = np.where(is_positive, 1 / np.maximum(variance + common**2, 1e-300), 0)
         common = max(float((precision * observed).sum() / max(precision.sum(), 1e-300)), 0.0)
     return np.maximum((observed * common**2 + common * variance) / np.maximum(common**2 + variance, 1e-300), 0)
 
 
 def sections_of(detail: np.ndarray, layout: ReportLayout) -> dict[str, np.ndarray]:
     """Return the sections of the `detail` part, shape (cells,): float64, shape (rows, columns) each."""
-    found = {}
+    parts = {}
     first = 0
     for section in layout.sections:
         if section.part == DETAIL:
             size = section.rows * section.columns
-            found[section.name] = detail[first : first + size].reshape(section.rows, section.columns).astype(np.float64)
+            parts[section.name] = detail[first : first + size].reshape(section.rows, section.columns).astype(np.float64)
             first += size
-    return found
+    return parts
 
 
-def _combined(found: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+def _combined(estimates: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
     """Return the precision-weighted mean of independent unbiased estimates, each with its variance, and its variance.
 
     An exact estimate is taken alone. Arrays of float64, all of one shape.
     """
-    exact = [values for values, variance in found if not variance.any()]
+    exact = [values for values, variance in estimates if not variance.any()]
     if exact:
         return exact[0], np.zeros_like(exact[0])
-    weight = np.sum([1 / variance for _, variance in found], axis=0)
-    return np.sum([values / variance for values, variance in found], axis=0) / weight, 1 / weight
+    weight = np.sum([1 / variance for _, variance in estimates], axis=0)
+    return np.sum([values / variance for values, variance in estimates], axis=0) / weight, 1 / weight
 
 
 def _by_rows(
@@ -163,11 +163,11 @@ def _by_rows(
     """Return estimates of each application's reports of the day from the rows that each of them fills, with their
     variances.
     """
-    found = []
+    estimates = []
     for name in (name for name in FILLED if name in variance):
         bound = layout.by_name[name].contribution_bound
-        found.append((noisy[name].sum(1) / bound, variance[name].sum(1) / bound**2))
-    return found
+        estimates.append((noisy[name].sum(1) / bound, variance[name].sum(1) / bound**2))
+    return estimates
 
 
 def _row_sums(
@@ -232,8 +232,8 @@ def estimate(release: Release, noise: Mapping[str, CellNoise], layout: ReportLay
         reports_half_width = normal_quantile(CONFIDENCE) * np.sqrt(reports_variance)
     distributions = {}
     measured = {}
-    known: dict[str, np.ndarray] = {}
-    known_variance: dict[str, np.ndarray] = {}
+    true_sums: dict[str, np.ndarray] = {}
+    true_sums_variance: dict[str, np.ndarray] = {}
     if noisy:
         totals, totals_variance = _combined(rows)
         for name in (name for name in DISTRIBUTIONS if name in variance):
@@ -242,11 +242,11 @@ def estimate(release: Release, noise: Mapping[str, CellNoise], layout: ReportLay
             spread = variance[name].sum(1) + bound**2 * totals_variance
             expected = np.maximum(totals, 0) * bound
             sums, measured[name] = _row_sums(own, expected, spread, noise[name].threshold(noisy[name].shape[1]))
-            known[name] = np.where(sums == expected, expected, np.nan)
-            known_variance[name] = bound**2 * totals_variance
+            true_sums[name] = np.where(sums == expected, expected, np.nan)
+            true_sums_variance[name] = bound**2 * totals_variance
             if name in FILLED:
                 sums = own if noise[name].none else expected
-                known[name] = np.full(applications, np.nan)
+                true_sums[name] = np.full(applications, np.nan)
             distributions[name] = shrink(noisy[name], sums, families, variance[name])
         if "resources" in variance:
             measured["resources"] = noisy["resources"] > noise["resources"].threshold()
@@ -257,20 +257,20 @@ def estimate(release: Release, noise: Mapping[str, CellNoise], layout: ReportLay
         detected=detected,
         distributions=distributions,
         measured=measured,
-        sums=known,
-        sums_variance=known_variance,
+        sums=true_sums,
+        sums_variance=true_sums_variance,
         noisy=noisy,
         variance=variance,
         half_width=half_width,
     )
 
 
-def unknown_reports(found: Estimates, layout: ReportLayout) -> tuple[float, float, float] | None:
+def unknown_reports(estimates: Estimates, layout: ReportLayout) -> tuple[float, float, float] | None:
     """Return the day's reports of unknown applications, of all clusters together, with both ends of their interval.
     None where an hour was not released: it may hold some, and clusters have no detail.
     """
-    reports = found.reports[layout.applications :]
-    deviations = found.reports_sd[layout.applications :]
+    reports = estimates.reports[layout.applications :]
+    deviations = estimates.reports_sd[layout.applications :]
     if np.isnan(reports).any():
         return None
     value = float(np.sum(reports))
@@ -303,7 +303,7 @@ def binned_median(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def resource_totals(
-    found: Estimates, layout: ReportLayout, noise: CellNoise
+    estimates: Estimates, layout: ReportLayout, noise: CellNoise
 ) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Return each resource's totals over the sampled windows with both ends of their intervals, float64, shape
     (applications,), in its unit; NaN where the total is not beyond the noise. Lower ends: `CellNoise.least_if_given`.
@@ -312,8 +312,8 @@ def resource_totals(
     each = section.contribution_bound // len(RESOURCES)
     totals = {}
     for column, (name, clip) in enumerate(zip(RESOURCES, layout.clips, strict=True)):
-        counts = found.noisy["resources"][:, column]
-        known = np.where(found.measured["resources"][:, column], counts, np.nan)
-        ends = noise.least_if_given(counts), known + found.half_width["resources"][:, column]
-        totals[name] = known * clip / each, ends[0] * clip / each, ends[1] * clip / each
+        counts = estimates.noisy["resources"][:, column]
+        given = np.where(estimates.measured["resources"][:, column], counts, np.nan)
+        ends = noise.least_if_given(counts), given + estimates.half_width["resources"][:, column]
+        totals[name] = given * clip / each, ends[0] * clip / each, ends[1] * clip / each
     return totals

@@ -34,7 +34,7 @@ class GroundTruth:
     ----------
     application : ndarray of int64, shape (n,)
         Index in the suite.
-    known : ndarray of int64, shape (n,)
+    catalogue_index : ndarray of int64, shape (n,)
         Index in the catalogue, `UNKNOWN` for applications that it does not hold.
     generation : ndarray of int64, shape (n,)
     new_version : ndarray of bool, shape (n,)
@@ -42,7 +42,7 @@ class GroundTruth:
     """
 
     application: np.ndarray
-    known: np.ndarray
+    catalogue_index: np.ndarray
     generation: np.ndarray
     new_version: np.ndarray
 
@@ -58,12 +58,15 @@ def ground_truth(suite: Suite, catalogue: Catalogue, application: np.ndarray, ge
         Of each report, indices in the suite and in `GENERATIONS`.
     """
     index_of = {entry.name: index for index, entry in enumerate(catalogue.applications)}
-    known = np.array([index_of.get(entry.name, UNKNOWN) for entry in suite.applications])
+    catalogue_index = np.array([index_of.get(entry.name, UNKNOWN) for entry in suite.applications])
     new_version = np.array(
         [entry.name not in index_of and entry.family in catalogue.families for entry in suite.applications]
     )
     return GroundTruth(
-        application=application, known=known[application], generation=generation, new_version=new_version[application]
+        application=application,
+        catalogue_index=catalogue_index[application],
+        generation=generation,
+        new_version=new_version[application],
     )
 
 
@@ -87,22 +90,22 @@ def attribution(
     suite : Suite
     catalogue : Catalogue
     """
-    known = truth.known >= 0
+    is_known = truth.catalogue_index >= 0
     attributed = application >= 0
     index_of = {name: index for index, name in enumerate(catalogue.families)}
     true_family = np.array([index_of.get(entry.family, UNKNOWN) for entry in suite.applications])[truth.application]
     with_family = family >= 0
     return {
-        "reports": len(known),
-        "precision": _share(application[attributed] == truth.known[attributed]),
-        "recall": _share(application[known] == truth.known[known]),
-        "false_accepts": _share(attributed[~known]),
-        "false_accepts_new_families": _share(attributed[~known & ~truth.new_version]),
-        "false_accepts_new_versions": _share(attributed[~known & truth.new_version]),
+        "reports": len(is_known),
+        "precision": _share(application[attributed] == truth.catalogue_index[attributed]),
+        "recall": _share(application[is_known] == truth.catalogue_index[is_known]),
+        "false_accepts": _share(attributed[~is_known]),
+        "false_accepts_new_families": _share(attributed[~is_known & ~truth.new_version]),
+        "false_accepts_new_versions": _share(attributed[~is_known & truth.new_version]),
         "family_precision": _share(family[with_family] == true_family[with_family]),
         "family_recall": _share(family[true_family >= 0] == true_family[true_family >= 0]),
         "recall_by_generation": {
-            name: _share((application == truth.known)[known & (truth.generation == index)])
+            name: _share((application == truth.catalogue_index)[is_known & (truth.generation == index)])
             for index, name in enumerate(GENERATIONS)
         },
     }
@@ -144,7 +147,7 @@ def kernel_pairs(suite: Suite, catalogue: Catalogue, shares: np.ndarray) -> Kern
     mean = suite.median_ns * np.exp(suite.spread**2 / 2)
     columns: list[tuple[int, int, float, int]] = []
     for index, entry in enumerate(suite.applications):
-        if entry.known:
+        if entry.in_catalogue:
             kernels, counts = np.unique(entry.body, return_counts=True)
             time = counts * mean[kernels]
             row = index_of[entry.name]
@@ -184,9 +187,9 @@ class FirstSampled:
         keys = (application[:, None] * self._kernels + kernel).ravel()
         times = np.broadcast_to(sent_s[:, None], kernel.shape).ravel()
         ordered = self._keys[self._order]
-        at = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
-        hit = ordered[at] == keys
-        np.minimum.at(self.first_s, self._order[at[hit]], times[hit])
+        position = np.minimum(np.searchsorted(ordered, keys), len(ordered) - 1)
+        hit = ordered[position] == keys
+        np.minimum.at(self.first_s, self._order[position[hit]], times[hit])
 
 
 def coverage(
@@ -214,11 +217,13 @@ def coverage(
     releases : mapping of mode to (Release, noise)
     layout : ReportLayout
     """
-    ran = np.unique(truth.known[truth.known >= 0])
+    ran = np.unique(truth.catalogue_index[truth.catalogue_index >= 0])
     rows = []
     for hour in HOURS:
         by_then = sent_s < hour * 3600
-        covered = np.isin(ran, truth.known[by_then & (truth.known >= 0)]).mean() if len(ran) else None
+        covered = (
+            np.isin(ran, truth.catalogue_index[by_then & (truth.catalogue_index >= 0)]).mean() if len(ran) else None
+        )
         sampled = {"applications": covered, "kernels": float((first_s < hour * 3600).mean())}
         sampled["kernels by time"] = float(pairs.weight[first_s < hour * 3600].sum())
         for mode, (release, noise) in releases.items():
@@ -249,19 +254,19 @@ def _detected_cells(detail: np.ndarray, noise: Mapping[str, CellNoise], layout: 
     return detected
 
 
-def total_variations(found: Estimates, reference: Estimates, layout: ReportLayout) -> dict[str, dict[str, float]]:
+def total_variations(estimates: Estimates, reference: Estimates, layout: ReportLayout) -> dict[str, dict[str, float]]:
     """Return each section's total variation distance between released and unprotected distributions: its mean weighted
     by traffic, and the plain mean.
     """
     weight = reference.reports[: layout.applications]
     result = {}
-    for name in found.distributions:
-        each = 0.5 * np.abs(found.distributions[name] - reference.distributions[name]).sum(1)
-        known = ~np.isnan(each) & (weight > 0)
-        if known.any():
+    for name in estimates.distributions:
+        each = 0.5 * np.abs(estimates.distributions[name] - reference.distributions[name]).sum(1)
+        is_defined = ~np.isnan(each) & (weight > 0)
+        if is_defined.any():
             result[name] = {
-                "by_traffic": float(np.average(each[known], weights=weight[known])),
-                "mean": float(each[known].mean()),
+                "by_traffic": float(np.average(each[is_defined], weights=weight[is_defined])),
+                "mean": float(each[is_defined].mean()),
             }
     return result
 
@@ -294,25 +299,25 @@ def whole_budget_errors(
             variance = ServerNoise(section.noise_scale).variance(counts)
             shrunk = shrink(counts, counts.sum(1), families, variance)
             each = 0.5 * np.abs(shrunk - reference.distributions[name]).sum(1)
-            known = ~np.isnan(each) & (weight > 0)
-            if known.any():
-                distances.append(np.average(each[known], weights=weight[known]))
+            is_defined = ~np.isnan(each) & (weight > 0)
+            if is_defined.any():
+                distances.append(np.average(each[is_defined], weights=weight[is_defined]))
         result[name] = float(np.mean(distances)) if distances else 0.0
     return result
 
 
-def interval_coverage(found: Estimates, reference: Estimates) -> dict[str, float]:
+def interval_coverage(estimates: Estimates, reference: Estimates) -> dict[str, float]:
     """Return the intervals' coverage: the share of each section's cells whose unprotected count lies inside its own."""
     return {
-        name: float((np.abs(found.noisy[name] - reference.noisy[name]) <= found.half_width[name]).mean())
-        for name in found.noisy
-        if found.half_width[name].any()
+        name: float((np.abs(estimates.noisy[name] - reference.noisy[name]) <= estimates.half_width[name]).mean())
+        for name in estimates.noisy
+        if estimates.half_width[name].any()
     }
 
 
-def resource_errors(found: Estimates, reference: Estimates) -> dict[str, float]:
+def resource_errors(estimates: Estimates, reference: Estimates) -> dict[str, float]:
     """Return the relative error of each resource's total over known applications."""
-    totals = found.noisy["resources"].sum(0)
+    totals = estimates.noisy["resources"].sum(0)
     exact = reference.noisy["resources"].sum(0)
     return {
         name: float(totals[index] / exact[index] - 1) if exact[index] else 0.0 for index, name in enumerate(RESOURCES)
@@ -334,19 +339,19 @@ def evaluate_mode(
     layout : ReportLayout
     families : ndarray of int64, shape (applications,)
     """
-    found = estimate(release, noise, layout, families)
+    estimates = estimate(release, noise, layout, families)
     weight = reference.reports[: layout.applications]
-    mix = np.maximum(found.reports[: layout.applications], 0)
+    mix = np.maximum(estimates.reports[: layout.applications], 0)
     away = 0.5 * np.abs(mix / max(mix.sum(), 1) - weight / max(weight.sum(), 1)).sum()
     result = {
         "epsilon": release.epsilon,
         "noise": facts_of(noise),
         "windows_released": int(release.released.sum()),
-        "total_variation": total_variations(found, reference, layout),
+        "total_variation": total_variations(estimates, reference, layout),
         "traffic_total_variation": None if np.isnan(away) else float(away),
     }
-    if found.noisy:
-        result["within_interval"] = interval_coverage(found, reference)
-    if "resources" in found.noisy:
-        result["resource_errors"] = resource_errors(found, reference)
+    if estimates.noisy:
+        result["within_interval"] = interval_coverage(estimates, reference)
+    if "resources" in estimates.noisy:
+        result["resource_errors"] = resource_errors(estimates, reference)
     return result

@@ -27,7 +27,7 @@ def goals(document: Mapping, rows: list[dict], mode: str = "share2") -> list[dic
     sampled = {(row["hour"], row["what"]): row["sampled"] for row in rows}
     in_mode = [row for row in rows if row["mode"] == mode and mode in MESSAGES]
     released = {(row["hour"], row["what"]): row["released"] for row in in_mode}
-    found = document["attribution"]
+    attribution = document["attribution"]
 
     errors = document["modes"].get(mode, {}).get("total_variation", {})
     pairs = "pairs of application and kernel, weighted by GPU time"
@@ -54,16 +54,16 @@ def goals(document: Mapping, rows: list[dict], mode: str = "share2") -> list[dic
             "attribution: precision",
             "of attributed reports, on runs that were not learnt from",
             0.99,
-            found["precision"],
+            attribution["precision"],
         ),
-        ("attribution: recall", "of reports of known applications", 0.95, found["recall"]),
+        ("attribution: recall", "of reports of known applications", 0.95, attribution["recall"]),
     ]
     result = [_goal(*entry, at_least=True) for entry in made]
     sent = document["bytes_per_report"].get(mode) if mode in MESSAGES else None
     unknown = "of reports of unknown applications, half of which are new versions of known families"
     noise_only = "total variation to the unprotected histograms, weighted by traffic"
     made = [
-        ("attribution: false accepts", unknown, 0.01, found["false_accepts"]),
+        ("attribution: false accepts", unknown, 0.01, attribution["false_accepts"]),
         *(
             (f"noise: {name}, whole budget", noise_only, 0.02, value)
             for name, value in sorted(document["alone"].items())

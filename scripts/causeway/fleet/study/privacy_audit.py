@@ -86,7 +86,7 @@ def audits(layout: ReportLayout, noise: Noise) -> list[Attack]:
 
     An audit held if its bound is at most the claim and that of half the noise is above; if neither is, it cannot tell.
     """
-    found = []
+    attacks = []
     for section in layout.sections:
         runs = runs_of(section)
         figures = audit_section(section, noise, runs)
@@ -94,7 +94,7 @@ def audits(layout: ReportLayout, noise: Noise) -> list[Attack]:
         held = None if control <= figures["claim"] else True
         if figures["lower_bound"] > figures["claim"]:
             held = False
-        found.append(
+        attacks.append(
             Attack(
                 group=15,
                 name=f"audit of {section.name}",
@@ -103,7 +103,7 @@ def audits(layout: ReportLayout, noise: Noise) -> list[Attack]:
                 figures=figures | {"bound_with_half_the_noise": control},
             )
         )
-    return found
+    return attacks
 
 
 def membership(layout: ReportLayout, noise: Noise, runs: int = 20_000) -> Attack:

@@ -54,18 +54,20 @@ def evaluate(
     shown : str
         The mode of which the goals and the page speak.
     """
-    found = read_catalogue(folder)
+    catalogue = read_catalogue(folder)
     suite = suite_of(settings, seed)
-    layout = layout_of(found, settings)
+    layout = layout_of(catalogue, settings)
     table = read_table(files["reports"], "fleet_reports")
     application, generation, sent_s = (
         table.column(name).to_numpy() for name in ("application", "generation", "sent_s")
     )
     decided = read_table(files["attributions"], "fleet_attributions")
-    truth = evaluation.ground_truth(suite, found, application, generation)
+    truth = evaluation.ground_truth(suite, catalogue, application, generation)
     given, family = (decided.column(name).to_numpy() for name in ("application", "family"))
     fleet = fleet_settings(settings, seed)
-    pairs = evaluation.kernel_pairs(suite, found, popularity(suite.known, len(suite.applications) - suite.known, fleet))
+    pairs = evaluation.kernel_pairs(
+        suite, catalogue, popularity(suite.n_known, len(suite.applications) - suite.n_known, fleet)
+    )
     sampled = evaluation.FirstSampled(pairs, len(suite.median_ns))
     for part, rows, _ in batches(files["samples"], files["reports"], ["report", "kernels"]):
         sampled.add(
@@ -83,7 +85,7 @@ def evaluate(
         "simulated": True,
         "test_seed": settings["test_seed"],
         "shown": {"mode": shown, "epsilon": None if shown == "clear" else releases[shown][0].epsilon},
-        "attribution": evaluation.attribution(truth, given, family, suite, found),
+        "attribution": evaluation.attribution(truth, given, family, suite, catalogue),
         "bytes_per_report": {mode: facts["bytes_per_report"] for mode, (_, facts) in releases.items()},
         "sums_equal": _equal_sums({mode: Path(path).parent / "shards" for mode, path in modes.items()}, layout),
         "overhead": overhead.model(settings["launches"], settings["load"] * DAY_S),
@@ -91,15 +93,17 @@ def evaluate(
         "alone": {},
     }
     if "clear" in in_modes:
-        reference = estimate(*in_modes["clear"], layout, found.family_of)
+        reference = estimate(*in_modes["clear"], layout, catalogue.family_of)
         source = SecureNoise() if settings["test_seed"] is None else SeededNoise(settings["test_seed"])
         document["alone"] = evaluation.whole_budget_errors(
-            reference, layout, found.family_of, source, settings["budget"]
+            reference, layout, catalogue.family_of, source, settings["budget"]
         )
         for mode, (release, noise) in in_modes.items():
             if mode != "clear":
-                document["modes"][mode] = evaluation.evaluate_mode(release, noise, reference, layout, found.family_of)
-    unknown = unknown_reports(estimate(*in_modes[shown], layout, found.family_of), layout)
+                document["modes"][mode] = evaluation.evaluate_mode(
+                    release, noise, reference, layout, catalogue.family_of
+                )
+    unknown = unknown_reports(estimate(*in_modes[shown], layout, catalogue.family_of), layout)
     document["unknown_reports"] = None if unknown is None else dict(zip(("value", "low", "high"), unknown, strict=True))
     document["goals"] = goals(document, covered, shown)
     write_json(document, out[0], schema="fleet_evaluation")
@@ -129,17 +133,17 @@ def _equal_sums(shards: Mapping[str, Path], layout: ReportLayout) -> dict[str, b
 
 def attack(settings: Mapping, seed: int, folder: Path, files: Mapping[str, Path], out: Path) -> None:
     """Write `attacks.json`: the measured attacks on this fleet; `files` has `reports` and `counts`."""
-    found = read_catalogue(folder)
+    catalogue = read_catalogue(folder)
     suite = suite_of(settings, seed)
-    layout = layout_of(found, settings)
+    layout = layout_of(catalogue, settings)
     counts = read_counts(files["counts"])
     n = min(ATTACKED, read_table(files["reports"], "fleet_reports", ["report"]).num_rows)
     vectors = np.array([counts.vector(report, layout.cells) for report in range(n)])
     names = [name for generation in suite.names for name in generation]
-    unknown = [entry for entry in suite.applications if not entry.known]
+    unknown = [entry for entry in suite.applications if not entry.in_catalogue]
     rng = generator(seed, "attacks")
     bodies = [entry.body[:64] for entry in unknown]
-    tokens = found.tokens(suite.names[0])
+    tokens = catalogue.tokens(suite.names[0])
     sequences = (
         np.array([np.pad(tokens[body], (0, 64 - len(body))) for body in bodies])
         if bodies
@@ -152,8 +156,8 @@ def attack(settings: Mapping, seed: int, folder: Path, files: Mapping[str, Path]
         client_attacks.sybils(layout, vectors),
         client_attacks.sybils_of_one_application(layout, vectors),
         attacks.reidentification(vectors, rng),
-        attacks.linkage(found, sequences, settings["clusters"], keys),
-        attacks.dictionary(found, names),
+        attacks.linkage(catalogue, sequences, settings["clusters"], keys),
+        attacks.dictionary(catalogue, names),
         client_attacks.many_gpus(layout, vectors[0]),
         *privacy_audit.audits(layout, noise),
         privacy_audit.membership(layout, noise),

@@ -71,7 +71,7 @@ def build_catalogue(
     if same := sorted(made_up & {run.application for run in real}):
         raise CausewayError(f"fleet/learn_from: {', '.join(same)}: a simulated application has that name; rename it")
     for index, application in enumerate(suite.applications):
-        if application.known:
+        if application.in_catalogue:
             for run in range(settings["training_runs"]):
                 generation = TRAINED_ON[run % len(TRAINED_ON)]
                 names, durations = sampling.training_run(suite, index, generation, run, 2, seed)
@@ -85,7 +85,7 @@ def build_catalogue(
                     )
                 )
     key = words(seed, "catalogue key", 0, 1, 4).tobytes()
-    found = catalogues.build(
+    catalogue = catalogues.build(
         runs,
         key=key,
         k=settings["k"],
@@ -95,13 +95,13 @@ def build_catalogue(
         simulated=True,
     )
     signer = Ed25519PrivateKey.from_private_bytes(words(seed, "simulated signer", 0, 1, 4).tobytes())
-    text = found.encoded()
+    text = catalogue.encoded()
     out.mkdir(parents=True, exist_ok=True)
     write_whole(out / "catalogue.json", text)
     write_whole(out / "catalogue.sig", catalogues.sign(text, signer))
     write_whole(out / "catalogue.pin", catalogues.digest_of(text) + "\n")
     write_whole(out / "designer.pub", signer.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
-    return found
+    return catalogue
 
 
 def read_catalogue(folder: Path, simulation: bool = True) -> catalogues.Catalogue:
@@ -118,29 +118,32 @@ def simulate_world(settings: Mapping, seed: int, out: Path) -> None:
     """Write the table `fleet_sessions`: the sessions of a day."""
     suite = suite_of(settings, seed)
     fleet = fleet_settings(settings, seed)
-    shares = popularity(suite.known, len(suite.applications) - suite.known, fleet)
+    shares = popularity(suite.n_known, len(suite.applications) - suite.n_known, fleet)
     with TableWriter(out, "fleet_sessions", metadata={"seed": str(seed)}) as writer:
         for first in range(0, fleet.gpus, ROWS_AT_ONCE):
-            found = simulate_sessions(fleet, shares, first, min(ROWS_AT_ONCE, fleet.gpus - first))
+            simulated = simulate_sessions(fleet, shares, first, min(ROWS_AT_ONCE, fleet.gpus - first))
             columns = {
-                name: getattr(found, name) for name in ("gpu", "user", "application", "generation", "start_s", "end_s")
+                name: getattr(simulated, name)
+                for name in ("gpu", "user", "application", "generation", "start_s", "end_s")
             }
-            writer.write(pa.table(columns | {"run": found.run.view(np.int64)}))
+            writer.write(pa.table(columns | {"run": simulated.run.view(np.int64)}))
 
 
 def sample(settings: Mapping, seed: int, sessions: Path, reports: Path, samples: Path) -> None:
     """Write the tables `fleet_reports` (users and times) and `fleet_samples` (the agents' samples)."""
     table = read_table(sessions, "fleet_sessions")
     columns = {name: table.column(name).to_numpy() for name in table.column_names}
-    found = sampling.choose(Sessions(**columns | {"run": columns["run"].view(np.uint64)}), seed)
+    chosen = sampling.choose(Sessions(**columns | {"run": columns["run"].view(np.uint64)}), seed)
     suite = suite_of(settings, seed)
-    n = len(found.user)
+    n = len(chosen.user)
     timed = settings["timed_launches"]
-    columns = {name: getattr(found, name) for name in ("user", "gpu", "application", "generation", "sent_s")}
-    write_table(pa.table(columns | {"report": np.arange(n), "run": found.run.view(np.int64)}), reports, "fleet_reports")
+    columns = {name: getattr(chosen, name) for name in ("user", "gpu", "application", "generation", "sent_s")}
+    write_table(
+        pa.table(columns | {"report": np.arange(n), "run": chosen.run.view(np.int64)}), reports, "fleet_reports"
+    )
     with TableWriter(samples, "fleet_samples") as writer:
         for first in range(0, n, ROWS_AT_ONCE):
-            drawn = sampling.observe(suite, found, slice(first, first + ROWS_AT_ONCE), settings["launches"], seed)
+            drawn = sampling.observe(suite, chosen, slice(first, first + ROWS_AT_ONCE), settings["launches"], seed)
             size = len(drawn.busy)
             parts = {"report": np.arange(first, first + size), "busy": drawn.busy}
             parts |= dict(zip(("gpu_ms", "launches", "mib"), drawn.totals.T, strict=True))
@@ -182,17 +185,17 @@ def batches(
 
 def attribute_samples(settings: Mapping, seed: int, folder: Path, samples: Path, reports: Path, out: Path) -> None:
     """Write the table `fleet_attributions`: each client's attribution of its own sample."""
-    found = read_catalogue(folder)
+    catalogue = read_catalogue(folder)
     suite = suite_of(settings, seed)
-    tokens = np.array([found.tokens(names) for names in suite.names])
+    tokens = np.array([catalogue.tokens(names) for names in suite.names])
     epoch_key = words(seed, "epoch key", 0, 1, 4).tobytes()
     with TableWriter(out, "fleet_attributions") as writer:
         for part, rows, generation in batches(samples, reports, ["report", "kernels"]):
             sequences = tokens[generation[:, None], to_matrix(part.column("kernels"), len(rows))]
-            decided = attribute(sequences, found)
+            decided = attribute(sequences, catalogue)
             clusters = np.full(len(rows), UNKNOWN)
             for row in np.nonzero(decided.application == UNKNOWN)[0].tolist():
-                clusters[row] = cluster(sequences[row], found, epoch_key, settings["clusters"])
+                clusters[row] = cluster(sequences[row], catalogue, epoch_key, settings["clusters"])
             columns = {name: getattr(decided, name) for name in ("application", "family", "score", "lead")}
             writer.write(pa.table(columns | {"report": rows, "cluster": clusters}))
 
@@ -201,13 +204,13 @@ def encode_samples(
     settings: Mapping, seed: int, folder: Path, samples: Path, reports: Path, attributions: Path, out: Path
 ) -> None:
     """Write the table `fleet_counts`: the encoded reports."""
-    found = read_catalogue(folder)
+    catalogue = read_catalogue(folder)
     suite = suite_of(settings, seed)
-    layout = layout_of(found, settings)
-    tokens = np.array([found.tokens(names) for names in suite.names])
+    layout = layout_of(catalogue, settings)
+    tokens = np.array([catalogue.tokens(names) for names in suite.names])
     decided = read_table(attributions, "fleet_attributions", ["application", "cluster"])
     application, clusters = (decided.column(name).to_numpy() for name in ("application", "cluster"))
-    kernels = [entry.kernels for entry in found.applications]
+    kernels = [entry.kernels for entry in catalogue.applications]
     timed = settings["timed_launches"]
     with TableWriter(out, "fleet_counts", metadata={"layout": layout.digest.hex()}) as writer:
         for part, rows, generation in batches(samples, reports):
@@ -264,9 +267,9 @@ def release_day(
     settings: Mapping, mode: str, folder: Path, counts: Path, shards: Path, out: tuple[Path, Path, Path]
 ) -> None:
     """Release a day in one mode; write the release and the designer's estimates of cells and of applications."""
-    found = read_catalogue(folder)
+    catalogue = read_catalogue(folder)
     population = population_of(counts)
-    layout = layout_of(found, settings)
+    layout = layout_of(catalogue, settings)
     noise = "entropy" if settings["test_seed"] is None else f"seed{settings['test_seed']}"
     outcome = aggregate.aggregate(
         aggregate.ReleaseSettings(
@@ -294,7 +297,7 @@ def release_day(
         "delta": settings["delta"] if mode in ("share2", "ahe") else 0.0,
     }
     write_whole(out[0], release.encoded(outcome.release, facts))
-    designer.write(outcome.release, outcome.noise, layout, found, Path(out[1]), Path(out[2]))
+    designer.write(outcome.release, outcome.noise, layout, catalogue, Path(out[1]), Path(out[2]))
     LOG.info(
         "%s: epsilon %.4g, %d windows released", mode, outcome.release.epsilon, int(outcome.release.released.sum())
     )

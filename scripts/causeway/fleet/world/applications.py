@@ -30,7 +30,7 @@ class SimulatedApplication:
     Attributes
     ----------
     name, family, version : str
-    known : bool
+    in_catalogue : bool
         Whether the catalogue will hold it.
     body : ndarray of int64, shape (launches,)
         Kernels of one iteration, in order of launch.
@@ -43,7 +43,7 @@ class SimulatedApplication:
     name: str
     family: str
     version: str
-    known: bool
+    in_catalogue: bool
     body: np.ndarray
     busy: float
     mib_per_s: float
@@ -74,9 +74,9 @@ class Suite:
     variant: np.ndarray
 
     @property
-    def known(self) -> int:
+    def n_known(self) -> int:
         """Number of applications that the catalogue will hold."""
-        return sum(application.known for application in self.applications)
+        return sum(application.in_catalogue for application in self.applications)
 
 
 class _Kernels:
@@ -94,17 +94,17 @@ class _Kernels:
 
     def names(self, generation: str) -> list[str]:
         """Return all names on a generation: half of the matrix products' names hold it."""
-        found = []
+        names = []
         for owner, kind, number in self.stems:
             tile = f"{32 << (number % 3)}x{64 << (len(generation) % 2)}"
             if kind in ("gemm", "conv") and number % 2:
-                found.append(f"{generation}_xmma_{kind}_{owner}_{number}_{tile}_tn")
+                names.append(f"{generation}_xmma_{kind}_{owner}_{number}_{tile}_tn")
             else:
-                found.append(
+                names.append(
                     f"void {owner}::{kind}_kernel<float, {number}, Functor_{number * 7 % 31}>(float*, float const*,"
                     " int)"
                 )
-        return found
+        return names
 
 
 def _layers(
@@ -115,8 +115,8 @@ def _layers(
     for _ in range(int(rng.integers(3, 7))):
         length = int(rng.integers(6, 17))
         shared = rng.choice(common, length, p=popularity)
-        mine = rng.choice(own, length)
-        layers.append((np.where(rng.random(length) < 0.6, shared, mine), int(rng.integers(1, 9))))
+        specific = rng.choice(own, length)
+        layers.append((np.where(rng.random(length) < 0.6, shared, specific), int(rng.integers(1, 9))))
     return layers
 
 
@@ -156,7 +156,7 @@ def make_suite(seed: int, applications: int, versions: int, unknown: int) -> Sui
         )
     known_families = -(-applications // versions)
 
-    def add(family: int, version: int, known: bool) -> None:
+    def add(family: int, version: int, in_catalogue: bool) -> None:
         layers, busy, moved = families[family]
         own = kernels.make(f"model{family:02d}v{version}", 5)
         body = _version(rng, layers, own, common, CHANGED if version else 0.0)
@@ -166,7 +166,7 @@ def make_suite(seed: int, applications: int, versions: int, unknown: int) -> Sui
                 name=name,
                 family=f"model{family:02d}",
                 version=f"v{version}",
-                known=known,
+                in_catalogue=in_catalogue,
                 body=body,
                 busy=busy * rng.uniform(0.9, 1.0),
                 mib_per_s=moved * rng.uniform(0.5, 2),

@@ -88,8 +88,8 @@ def choose(sessions: Sessions, seed: int) -> Reports:
     order = long_enough[
         np.lexsort((sessions.gpu[long_enough], sessions.start_s[long_enough], sessions.user[long_enough]))
     ]
-    users, at = np.unique(sessions.user[order], return_index=True)
-    chosen = order[at]
+    users, first = np.unique(sessions.user[order], return_index=True)
+    chosen = order[first]
     highest = int(users.max(initial=-1)) + 1
     wait = uniforms(seed, "jitter", 0, highest, 4)[users, 0] * JITTER_S
     columns = {name: getattr(sessions, name)[chosen] for name in ("gpu", "application", "generation", "run")}
@@ -115,9 +115,9 @@ def observe(suite: Suite, reports: Reports, rows: slice, launches: int, seed: in
     drawn = _by_user(seed, "sequence", users, launches + 4)
     for application in np.unique(reports.application[rows]).tolist():
         body = suite.applications[application].body
-        mine = np.nonzero(reports.application[rows] == application)[0]
-        offset = (drawn[mine, launches] * len(body)).astype(np.int64)
-        kernels[mine] = body[(offset[:, None] + np.arange(launches)) % len(body)]
+        of_application = np.nonzero(reports.application[rows] == application)[0]
+        offset = (drawn[of_application, launches] * len(body)).astype(np.int64)
+        kernels[of_application] = body[(offset[:, None] + np.arange(launches)) % len(body)]
     kernels = _as_tuned(suite, kernels, reports.run[rows])
     foreign = drawn[:, :launches] < FOREIGN
     kernels[foreign] = (drawn[:, :launches][foreign] / FOREIGN * len(suite.applications)).astype(np.int64)

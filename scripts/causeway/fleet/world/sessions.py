@@ -88,28 +88,28 @@ def users_of(settings: FleetSettings) -> np.ndarray:
     return np.concatenate([large, len(settings.large_users) + np.arange(settings.gpus - several)])
 
 
-def popularity(known: int, unknown: int, settings: FleetSettings) -> np.ndarray:
+def popularity(n_known: int, n_unknown: int, settings: FleetSettings) -> np.ndarray:
     """Return the share of sessions of each application: Zipf within the known and the unknown ones.
 
     Parameters
     ----------
-    known, unknown : int
+    n_known, n_unknown : int
         Numbers of applications.
     settings : FleetSettings
 
     Returns
     -------
-    ndarray of float64, shape (known + unknown,), the known ones first; adds up to 1
+    ndarray of float64, shape (n_known + n_unknown,), the known ones first; adds up to 1
     """
     shares = np.concatenate(
         [
-            np.arange(1, known + 1, dtype=float) ** -settings.zipf,
-            np.arange(1, unknown + 1, dtype=float) ** -settings.zipf,
+            np.arange(1, n_known + 1, dtype=float) ** -settings.zipf,
+            np.arange(1, n_unknown + 1, dtype=float) ** -settings.zipf,
         ]
     )
-    shares[:known] *= (1 - (settings.unknown_share if unknown else 0)) / shares[:known].sum()
-    if unknown:
-        shares[known:] *= settings.unknown_share / shares[known:].sum()
+    shares[:n_known] *= (1 - (settings.unknown_share if n_unknown else 0)) / shares[:n_known].sum()
+    if n_unknown:
+        shares[n_known:] *= settings.unknown_share / shares[n_known:].sum()
     return shares
 
 

@@ -81,7 +81,7 @@ def write_explorer(
             configurations, numbers = _configurations(traced)
             recorded = RecordedDevices.of(devices_of(levels), traced, clocks_of(clocks))
             tiles, is_seen = write_level_tiles(levels, out / "tiles", recorded, path)
-            metrics = [one | {"seen": seen} for one, seen in zip(metrics_of(levels, path), is_seen, strict=True)]
+            metrics = [metric | {"seen": seen} for metric, seen in zip(metrics_of(levels, path), is_seen, strict=True)]
             index |= {
                 "low": levels.earliest_ns() - index["origin"],
                 "recorded": [(ends - index["origin"]).tolist() for ends in (recorded.begins, recorded.ends)],
@@ -133,11 +133,11 @@ def _configurations(folders: Mapping[str, Path]) -> tuple[list[list], dict[str, 
     rows: list[list] = []
     numbers = {}
     for export, folder in folders.items():
-        known = configurations_of(folder)
+        keys = configurations_of(folder)
         kernels = read_table(folder / "kernels.parquet", "kernels", ["name", "short_name"]).to_pylist()
         short = {row["name"]: matrix_product(row["name"]) or row["short_name"] for row in kernels}
-        numbers[export] = np.zeros(len(known), np.int64)
-        for number, key in enumerate(known):
+        numbers[export] = np.zeros(len(keys), np.int64)
+        for number, key in enumerate(keys):
             if key is None:
                 continue
             if key not in index_of:
@@ -154,22 +154,22 @@ def _slow_launches(folder: Path, origin: int) -> dict[str, str]:
     """Return in words what the slowest launches of each kernel owe to its causes, by rank, start since the origin and
     duration, ns; nothing where no causes were searched.
     """
-    found: dict[str, list[str]] = {}
+    by_launch: dict[str, list[str]] = {}
     scopes = read_json(folder / "scopes.json")["scopes"] if (folder / "scopes.json").exists() else []
     for scope in scopes:
         for row in rows_if_there(folder / scope, SLOW_LAUNCHES):
             if row["start_ns"] is not None:
                 value = "" if row["value"] is None else f" = {row['value']}"
                 words = f"{row['attributed_ns']:+,} ns {row['feature']}{value}"
-                found.setdefault(f"{row['rank']} {row['start_ns'] - origin} {row['duration_ns']}", []).append(words)
-    return {launch: "; ".join(words) for launch, words in found.items()}
+                by_launch.setdefault(f"{row['rank']} {row['start_ns'] - origin} {row['duration_ns']}", []).append(words)
+    return {launch: "; ".join(words) for launch, words in by_launch.items()}
 
 
 def _findings(findings: Iterable[Mapping], folder: Path, origin: int) -> list[dict]:
     """Return the dataset's findings that have a window: their headline, their verdict or that they are counted, and
     the window in ns.
     """
-    found = []
+    entries = []
     for index, finding in enumerate(findings):
         if finding["dataset"] != folder.name:
             continue
@@ -183,5 +183,5 @@ def _findings(findings: Iterable[Mapping], folder: Path, origin: int) -> list[di
             "begin": begin - origin,
             "end": end - origin,
         }
-        found.append(entry | {"name": f"finding_{index}"})
-    return found
+        entries.append(entry | {"name": f"finding_{index}"})
+    return entries

@@ -57,14 +57,14 @@ class PathPieces:
             Of the first cell, and of each.
         cells : int
         """
-        found = np.zeros((len(PATH_KINDS), len(ranks), cells))
+        times = np.zeros((len(PATH_KINDS), len(ranks), cells))
         ends = begin + width * np.arange(cells + 1)
         for rank in set(ranks):
             own_time = np.zeros((len(PATH_KINDS), cells))
             for edges, kinds in self._stretches(rank, begin, begin + width * cells):
                 own_time += _in_cells(edges, kinds, ends)
-            found[:, [row for row, one in enumerate(ranks) if one == rank]] = own_time[:, None]
-        return found, np.broadcast_to(found.sum(axis=0), found.shape)
+            times[:, [row for row, owner in enumerate(ranks) if owner == rank]] = own_time[:, None]
+        return times, np.broadcast_to(times.sum(axis=0), times.shape)
 
     def _stretches(self, rank: int, begin: int, end: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return edges and kinds of the row groups of a rank that meet a window."""

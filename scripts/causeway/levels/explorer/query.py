@@ -44,24 +44,24 @@ class Levels:
             Numbers of the stretches, counted from the origin.
         """
         level = next(level for level in self.index["levels"] if level["width_ns"] == width_ns)
-        found = np.empty(0, np.int64)
+        stretches = np.empty(0, np.int64)
         with open_table(self.folder / level["folder"] / f"{name}.parquet", f"level_{name}") as file:
             for group in range(file.metadata.num_row_groups):
                 start = _plain(file.read_row_group(group, columns=["start_ns"], use_threads=False).column(0))
-                found = np.union1d(found, (start - self.index["origin_ns"]) // (width_ns * cells))
-        return found
+                stretches = np.union1d(stretches, (start - self.index["origin_ns"]) // (width_ns * cells))
+        return stretches
 
     def earliest_ns(self) -> int:
         """Return where the first cell of the finest level begins, ns on the dataset's time line; the origin where there
         is no cell. Copies may run before the first launch, which is the origin.
         """
-        found = [self.index["origin_ns"]]
+        begins = [self.index["origin_ns"]]
         finest = min(self.index["levels"], key=lambda level: level["width_ns"])
         for name in ("statistics", "busy"):
             with open_table(self.folder / finest["folder"] / f"{name}.parquet", f"level_{name}") as file:
                 groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
-                found += [group.column(0).statistics.min for group in groups if group.num_rows]
-        return min(found)
+                begins += [group.column(0).statistics.min for group in groups if group.num_rows]
+        return min(begins)
 
 
 def _touches(file: pq.ParquetFile, group: int, begin_ns: int, end_ns: int) -> bool:

@@ -57,14 +57,14 @@ class RecordedDevices:
         clocks : mapping of str to Clock
         """
         of_export: dict[str, dict[int, tuple[int, int]]] = {}
-        found = []
+        recordings = []
         for device in devices:
             export = device["export"]
             if export not in of_export:
                 of_export[export] = _recordings(folders[export])
             if device["rank"] in of_export[export]:
-                found.append(clocks[export].aligned(np.array(of_export[export][device["rank"]])).tolist())
-        return cls(found)
+                recordings.append(clocks[export].aligned(np.array(of_export[export][device["rank"]])).tolist())
+        return cls(recordings)
 
     def at_once(self, begin: int, width: int, cells: int) -> np.ndarray:
         """Return how many devices are recorded, if only for a part of it, in each of some cells in a row.
@@ -125,15 +125,15 @@ def metrics_of(levels: Levels, path: PathPieces | None = None) -> list[dict]:
     """Return the metrics of a tile, in their order: name, unit and meaning; those of critical paths where there are
     any.
     """
-    found = [
+    metrics = [
         {"name": name, "unit": "at once" if "at once" in meaning else "share", "meaning": meaning}
         for name, _, meaning in BUSY
     ]
-    found += [{"name": name, "unit": "ns", "meaning": meaning} for name, _, meaning in VALUES]
-    found.append({"name": "launches", "unit": "per s", "meaning": "launches that begin, per second"})
+    metrics += [{"name": name, "unit": "ns", "meaning": meaning} for name, _, meaning in VALUES]
+    metrics.append({"name": "launches", "unit": "per s", "meaning": "launches that begin, per second"})
     if path:
-        found += [{"name": name, "unit": "share", "meaning": meaning} for name, meaning in PATH.items()]
-    return found + [{"name": name, "unit": "", "meaning": "mean"} for name in levels.metrics[cells.VALUES :]]
+        metrics += [{"name": name, "unit": "share", "meaning": meaning} for name, meaning in PATH.items()]
+    return metrics + [{"name": name, "unit": "", "meaning": "mean"} for name in levels.metrics[cells.VALUES :]]
 
 
 def devices_of(levels: Levels) -> list[dict]:
@@ -172,7 +172,7 @@ def write_level_tiles(
     row_of = np.array([owner[lane["rank"], lane["device"]] for lane in levels.lanes], np.int64)
     ranks = [lane["rank"] for lane in devices_of(levels)]
     size = tile_cells(len(rows))
-    found = []
+    entries = []
     is_seen = np.zeros(len(metrics_of(levels, path)), bool)
     for number, width in enumerate(sorted(levels.widths, reverse=True)):
         present = _present(levels, width, size)
@@ -193,8 +193,8 @@ def write_level_tiles(
                 key = f"{number}_{block}_{tile}"
                 call = tile_call(key, [_mean(sums[:, part], counts[:, part])])
                 write_whole(out / f"{key}.js", call + (everything if block == 0 else ""))
-        found.append({"width": width, "tiles": present})
-    return found, is_seen.tolist()
+        entries.append({"width": width, "tiles": present})
+    return entries, is_seen.tolist()
 
 
 def _mean(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -229,10 +229,10 @@ def _sums(
     numbers = [levels.metrics.index(name) for _, name, _ in VALUES] + list(range(cells.VALUES, len(levels.metrics)))
     own = [*range(len(BUSY), len(BUSY) + len(VALUES)), *range(len(BUSY) + len(VALUES) + 1, metrics)]
     for metric, number in zip(own, numbers, strict=True):
-        mine = held["metric"] == number
+        of_metric = held["metric"] == number
         scale = levels.index["metrics"][number]["scale"]
-        np.add.at(sums[metric], (row[mine], cell[mine]), held["sum"][mine] / scale)
-        np.add.at(counts[metric], (row[mine], cell[mine]), held["count"][mine])
+        np.add.at(sums[metric], (row[of_metric], cell[of_metric]), held["sum"][of_metric] / scale)
+        np.add.at(counts[metric], (row[of_metric], cell[of_metric]), held["count"][of_metric])
     launches = held["metric"] == cells.VARIABILITY
     per_second = len(BUSY) + len(VALUES)
     np.add.at(sums[per_second], (row[launches], cell[launches]), held["count"][launches])
@@ -267,7 +267,7 @@ def write_launch_tiles(
             scatter = float(duration.std() / max(duration.mean(), 1))
             pieces.append((scatter, export, number, int(batch["start_ns"][0]), duration.size))
     chosen = _chosen(pieces, most)
-    found = []
+    tiles = []
     origin = levels.index["origin_ns"]
     for index, (export, folder) in enumerate(folders.items()):
         clock = of_export[export].counting_from(origin)
@@ -283,8 +283,8 @@ def write_launch_tiles(
             arrays = [array.astype(np.float64) for array in (start, batch["duration_ns"], configuration, lane)]
             key = f"n{index}_{number}"
             write_whole(out / f"{key}.js", tile_call(key, arrays))
-            found.append([key, int(start[0]), int((start + batch["duration_ns"]).max()), int(start.size)])
-    return found
+            tiles.append([key, int(start[0]), int((start + batch["duration_ns"]).max()), int(start.size)])
+    return tiles
 
 
 def _batches(folder: Path, clock: Clock, columns: list[str]):

@@ -126,24 +126,24 @@ def build(
     names = [export for export in folders if export in clocks["exports"]]
     with ranks.together():
         own = expressions(metrics)
-        mine = [names[at] for at in ranks.share_of([_bytes(folders[export]) for export in names])]
-        launches = {export: launches_in(folders[export]) for export in mine}
-        here = {export: folders[export] for export in mine if launches[export]}
+        assigned = [names[index] for index in ranks.share_of([_bytes(folders[export]) for export in names])]
+        launches = {export: launches_in(folders[export]) for export in assigned}
+        here = {export: folders[export] for export in assigned if launches[export]}
         keys = {export: configurations_of(folder) for export, folder in here.items()}
-        found = (
+        collected = (
             {export: _facts(folder, of_export[export]) for export, folder in here.items()},
             metric_names([folder / OF_EXPORT for folder in here.values()]),
             durations_of(here, keys),
         )
-    parts = ranks.exchange(found)
+    parts = ranks.exchange(collected)
     held = {export: facts for part, _, _ in parts for export, facts in part.items()}
     facts = {export: held[export] for export in names if export in held}
     with ranks.together():
         sampled = sorted({name for _, part, _ in parts for name in part} | set(_telemetry_names(telemetry, facts)))
         _check_names(own, sampled)
-        size = sum(one.bytes for one in facts.values())
+        size = sum(export_facts.bytes for export_facts in facts.values())
         budget = max(share * size, LEAST_BYTES)
-        origin = min((one.first for one in facts.values()), default=0)
+        origin = min((export_facts.first for export_facts in facts.values()), default=0)
         means = Means(here, [part for _, _, part in parts], keys)
         beside = [(telemetry, OWN_CLOCK)] if telemetry else []
         levels_here: dict[str, Level] = {}
@@ -282,12 +282,12 @@ def _sums(
         len(level.busy),
     )
     sampled = sums_of_samples(tables, origin, numbers, buckets, budget, metrics, sums.width)
-    mine, counts = measure(own, folder, clock, numbers, mean, (buckets, origin, budget, sums.width), link, tables)
+    own_levels, counts = measure(own, folder, clock, numbers, mean, (buckets, origin, budget, sums.width), link, tables)
     of_device = [metric.table == "samples" for metric in own]
     streams = [{"rank": rank, "device": device, "stream": stream} for rank, device, stream in numbers.streams.rows]
     devices = [{"rank": rank, "device": device, "stream": None} for rank, device in numbers.devices.rows]
     return (
-        _combined(level, sampled, list(zip(mine, of_device, strict=True)), len(streams), len(metrics)),
+        _combined(level, sampled, list(zip(own_levels, of_device, strict=True)), len(streams), len(metrics)),
         [
             *streams,
             *devices,
@@ -350,12 +350,12 @@ def _combined(level: Level, sampled: Level | None, own: list[tuple[Level, bool]]
         sampled.values[:, 0] = (streams + series // metrics) * count + cells.VALUES + series % metrics
     elif not own:
         return level  # as ordered as before
-    for one, of_device in own:
-        series = one.values[:, 0]
-        one.values[:, 0] = (
+    for part, of_device in own:
+        series = part.values[:, 0]
+        part.values[:, 0] = (
             (of_device * streams + series // len(own)) * count + cells.VALUES + metrics + series % len(own)
         )
-    return merged(stacked(same_width([level, *([] if sampled is None else [sampled]), *(one for one, _ in own)])))
+    return merged(stacked(same_width([level, *([] if sampled is None else [sampled]), *(part for part, _ in own)])))
 
 
 def _span(level: Level) -> int:

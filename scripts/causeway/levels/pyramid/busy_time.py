@@ -79,17 +79,17 @@ def _cover(device, moment, width, until, opened, pieces, filled):
 @compiled_borrowing(void(int64, int64, int64, int64, int64, _M2, _M2, int64[::1]), forceinline=True)
 def _add_active(device, what, begin, finish, width, opened, pieces, filled):
     """Add an event that begins in the open cell to a kind of active time; what reaches beyond the cell is written."""
-    at = opened[device, 1]
-    opened[device, 2 + what] += min(finish, at) - begin
+    edge = opened[device, 1]
+    opened[device, 2 + what] += min(finish, edge) - begin
     cell = opened[device, 0] + 1
     n = filled[2]
-    while at < finish:
+    while edge < finish:
         pieces[n, 0] = device * BUSY + what
         pieces[n, 1] = cell
-        pieces[n, 2] = min(width, finish - at)
+        pieces[n, 2] = min(width, finish - edge)
         n += 1
         cell += 1
-        at += width
+        edge += width
     filled[2] = n
 
 

@@ -153,13 +153,13 @@ def add(values, grid, cells):
     histogram = cells.histogram
     touched = cells.touched
     for i in range(values.time.size):
-        at = values.time[i] - grid.origin
+        moment = values.time[i] - grid.origin
         v = values.value[i]
         k = values.series[i]
-        if at >= state[k, END]:
+        if moment >= state[k, END]:
             if state[k, COUNT]:
                 close(k, state, histogram, touched, cells.closed, cells.buckets, cells.counts, cells.filled)
-            cell = at // grid.width
+            cell = moment // grid.width
             state[k, CELL] = cell
             state[k, END] = (cell + 1) * grid.width
         state[k, COUNT] += 1

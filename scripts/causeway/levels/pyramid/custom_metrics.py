@@ -76,14 +76,12 @@ class LaunchColumns:
 
     def __init__(self, folder: Path, mean: np.ndarray) -> None:
         self._mean = mean
-        known = configurations_of(folder)
+        keys = configurations_of(folder)
         self._shape = {
-            column: np.array(
-                [np.nan if key is None or key[2][index] is None else key[2][index] for key in known], float
-            )
+            column: np.array([np.nan if key is None or key[2][index] is None else key[2][index] for key in keys], float)
             for index, column in enumerate(LAUNCH_SHAPE)
         }
-        self._text = _of_kernels(folder, len(known))
+        self._text = _of_kernels(folder, len(keys))
         self._operators = _operators(folder / "operators.parquet")
 
     def of(self, name: str, batch: pa.RecordBatch) -> np.ndarray:
@@ -109,18 +107,18 @@ class LaunchColumns:
         of_configuration = {**self._text, **self._shape, "mean_ns": self._mean, "deviation_ns": self._mean}.get(name)
         if of_configuration is None:
             return values(batch, name)
-        found = of_configuration[batch.column("configuration").to_numpy()]
-        return batch.column("duration_ns").to_numpy() - found if name == "deviation_ns" else found
+        column = of_configuration[batch.column("configuration").to_numpy()]
+        return batch.column("duration_ns").to_numpy() - column if name == "deviation_ns" else column
 
 
 def _of_kernels(folder: Path, n_configurations: int) -> dict[str, np.ndarray]:
     """Return the texts of each configuration's kernel by the columns of expressions, '' for numbers not in use."""
     numbers = read_table(folder / "configurations.parquet", "configurations", ["configuration"]).column(0).to_numpy()
     texts = kernel_columns(folder, list(OF_KERNEL.values()))
-    found = {column: np.full(n_configurations, "", object) for column in OF_KERNEL}  # not as wide as the longest
+    columns = {column: np.full(n_configurations, "", object) for column in OF_KERNEL}  # not as wide as the longest
     for column, name in OF_KERNEL.items():
-        found[column][numbers] = texts.column(name).to_pylist()
-    return found
+        columns[column][numbers] = texts.column(name).to_pylist()
+    return columns
 
 
 def _operators(path: Path) -> np.ndarray:
@@ -128,10 +126,10 @@ def _operators(path: Path) -> np.ndarray:
     if not path.is_file():
         return np.array([""], object)
     rows = read_table(path, "operators", ["operator", "name"]).to_pylist()
-    found = np.full(max((row["operator"] for row in rows), default=-1) + 2, "", object)
+    names = np.full(max((row["operator"] for row in rows), default=-1) + 2, "", object)
     for row in rows:
-        found[row["operator"]] = row["name"] or ""
-    return found
+        names[row["operator"]] = row["name"] or ""
+    return names
 
 
 SCALE = 1024
@@ -210,7 +208,8 @@ def metric_of(entry: Mapping) -> Metric:
         (inside or {}, INTERVALS[inside["table"]] if inside else {}, f"{key}: inside"),
     )
     where, inside_where = (
-        parse(part["where"], known, f"{at}: where") if part.get("where") else None for part, known, at in conditions
+        parse(part["where"], allowed, f"{label}: where") if part.get("where") else None
+        for part, allowed, label in conditions
     )
     return Metric(
         entry["name"],
@@ -230,11 +229,11 @@ def expressions(metrics: Sequence[Mapping]) -> list[Metric]:
     CausewayError
         For an expression that is not allowed, or two metrics of one name.
     """
-    found = [metric_of(entry) for entry in metrics]
-    names = [metric.name for metric in found]
+    checked = [metric_of(entry) for entry in metrics]
+    names = [metric.name for metric in checked]
     if len(set(names)) < len(names):
         raise CausewayError(f"levels: metrics: two of them have one name, in {', '.join(names)}")
-    return found
+    return checked
 
 
 class CustomSums:
@@ -296,11 +295,11 @@ class CustomSums:
             columns = columns or {"start_ns": start}
             intervals = self._inside[index]
             if metric.inside and intervals:
-                found, shared, theirs = intervals.of(start, duration, _key(batch, metric.inside))
-                columns |= _of_intervals(metric, INTERVALS[metric.inside], found, shared, theirs)
+                enclosing, shared, theirs = intervals.of(start, duration, _key(batch, metric.inside))
+                columns |= _of_intervals(metric, INTERVALS[metric.inside], enclosing, shared, theirs)
             value = metric.value.of(columns)
             if metric.inside:
-                value = np.where(found >= 0, value, np.nan)
+                value = np.where(enclosing >= 0, value, np.nan)
             if metric.where:
                 value = np.where(metric.where.holds(columns), value, np.nan)
             if (np.abs(value) > LARGEST / SCALE).any():
@@ -308,12 +307,12 @@ class CustomSums:
                     f"levels: metrics: {metric.name}: {metric.value.text!r} gives {np.nanmax(np.abs(value)):.3g}, too"
                     " large to be summed"
                 )
-            known = np.flatnonzero(~np.isnan(value))
-            self.counts[index] += known.size
+            counted = np.flatnonzero(~np.isnan(value))
+            self.counts[index] += counted.size
             self._sums[index].grow((int(number.max()) + 1) * len(self.metrics), 0)
-            series = number[known] * len(self.metrics) + index
-            scaled = np.rint(value[known] * SCALE).astype(np.int64)
-            self._sums[index].gather(start[known], series, scaled)
+            series = number[counted] * len(self.metrics) + index
+            scaled = np.rint(value[counted] * SCALE).astype(np.int64)
+            self._sums[index].gather(start[counted], series, scaled)
 
     def finish(self) -> list[Level]:
         """Return the finest level of each metric."""
@@ -358,8 +357,8 @@ def _inside(
             start, duration = (batch.column(name).to_numpy() for name in ("start_ns", "duration_ns"))
             columns = (start, _key(batch, inside), *(of(name, batch) for name in named), start + duration)
             if metric.inside_where:
-                known = {name: of(name, batch) for name in sorted(conditions)} or {"start_ns": start}
-                kept = metric.inside_where.holds(known)
+                inputs = {name: of(name, batch) for name in sorted(conditions)} or {"start_ns": start}
+                kept = metric.inside_where.holds(inputs)
                 columns = tuple(column[kept] for column in columns)
             if columns[0].size:
                 yield columns
@@ -377,11 +376,11 @@ def _of_intervals(
     metric: Metric, kinds: Mapping[str, str], index: np.ndarray, shared: np.ndarray, theirs: tuple[np.ndarray, ...]
 ) -> dict[str, np.ndarray]:
     """Return the columns of each row's interval, null without one."""
-    found = {OVERLAP: np.where(index >= 0, shared, np.nan)}
+    columns = {OVERLAP: np.where(index >= 0, shared, np.nan)}
     for name, column in zip(_named(metric), theirs[2:-1], strict=True):
         nothing = np.array([""], object) if kinds[name] == "text" else np.array([np.nan])
-        found[PREFIX + name] = np.concatenate((column, nothing))[index]  # -1 is the last
-    return found
+        columns[PREFIX + name] = np.concatenate((column, nothing))[index]  # -1 is the last
+    return columns
 
 
 def measure(
@@ -405,9 +404,9 @@ def measure(
         *((table, folder / f"{table}.parquet", clock) for table in COLUMNS if table != "samples"),
         *(("samples", path, own_clock) for path, own_clock in samples),
     ]:
-        mine = [metric for metric in metrics if metric.table == table]
-        if mine and path.is_file():
-            _add_table(custom, table, mine, path, own_clock, numbers, path.parent != folder)
+        of_table = [metric for metric in metrics if metric.table == table]
+        if of_table and path.is_file():
+            _add_table(custom, table, of_table, path, own_clock, numbers, path.parent != folder)
     return custom.finish(), custom.counts
 
 
@@ -431,7 +430,9 @@ def notes_on_empty(metrics: Sequence[Metric], counts: np.ndarray, sampled: Seque
 
 def _why_empty(metric: Metric, sampled: Sequence[str]) -> str:
     """Return why no row counts, as far as its conditions tell, and what they could name."""
-    named = [pair for one in (metric.value, metric.where, metric.inside_where) if one for pair in one.equated_texts()]
+    named = [
+        pair for part in (metric.value, metric.where, metric.inside_where) if part for pair in part.equated_texts()
+    ]
     unknown = [text for column, text in named if column == "metric" and text not in sampled]
     if metric.table == "samples" and not sampled:
         return "the dataset has no sampled metrics"
@@ -445,14 +446,14 @@ def _why_empty(metric: Metric, sampled: Sequence[str]) -> str:
 
 
 def _add_table(
-    custom: CustomSums, table: str, mine: list[Metric], path: Path, clock: Clock, numbers: StreamNumbers, whole: bool
+    custom: CustomSums, table: str, metrics: list[Metric], path: Path, clock: Clock, numbers: StreamNumbers, whole: bool
 ) -> None:
     """Add the rows of a table; of one that is of the `whole` dataset those of the export's ranks."""
     time = "time_ns" if table == "samples" else "start_ns"
     ranks = pa.array(sorted({rank for rank, _ in numbers.devices.rows}), pa.uint32())
     custom.begin()
     keys = {time, "duration_ns", "rank", "device", "stream"}
-    for batch in chunks(path, table, stored(table, keys.union(*(metric.columns for metric in mine))), time, clock):
+    for batch in chunks(path, table, stored(table, keys.union(*(metric.columns for metric in metrics))), time, clock):
         if whole:
             batch = batch.filter(pc.is_in(batch.column("rank"), ranks))
         if batch.num_rows:

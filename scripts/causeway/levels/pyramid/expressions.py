@@ -211,10 +211,10 @@ def _likeness(values: list[ast.expr], columns: Mapping[str, str], where: str, de
 
 def _like(texts: np.ndarray | float | str, pattern: str) -> np.ndarray:
     """Return which texts have the form of a pattern, 0 or 1; each different text is looked at once."""
-    match = re.compile(fnmatch.translate("".join(AS_GLOB.get(one, one) for one in pattern)), re.IGNORECASE).match
+    match = re.compile(fnmatch.translate("".join(AS_GLOB.get(sign, sign) for sign in pattern)), re.IGNORECASE).match
     texts = np.atleast_1d(np.asarray(texts, dtype=object))
-    known = {text: float(match(text) is not None) for text in dict.fromkeys(texts.tolist())}
-    return np.array([known[text] for text in texts.tolist()])
+    matches = {text: float(match(text) is not None) for text in dict.fromkeys(texts.tolist())}
+    return np.array([matches[text] for text in texts.tolist()])
 
 
 def _operation(node: ast.expr, where: str) -> tuple[Callable, list[ast.expr]]:
@@ -254,7 +254,7 @@ def _comparison(node: ast.Compare, columns: Mapping[str, str], where: str, depth
     def holds(given: Mapping[str, np.ndarray]) -> np.ndarray | float:
         values = [value(given) for _, value in parts]
         pairs = zip(node.ops, values, values[1:], strict=False)
-        found = (OPERATORS[type(op)](left, right) for op, left, right in pairs)
-        return functools.reduce(_and, found, np.asarray(1.0))
+        outcomes = (OPERATORS[type(op)](left, right) for op, left, right in pairs)
+        return functools.reduce(_and, outcomes, np.asarray(1.0))
 
     return holds

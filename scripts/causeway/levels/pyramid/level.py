@@ -96,15 +96,15 @@ def stacked(levels: list[Level]) -> Level:
 
     The levels are emptied, column by column: they and the result would take twice the memory.
     """
-    found = Level.empty(levels[0].width)
+    stack = Level.empty(levels[0].width)
     ends = np.cumsum([0, *(level.offset[-1] for level in levels)])
     offsets = [level.offset[:-1] + end for level, end in zip(levels, ends, strict=False)]
-    found.offset = np.append(np.concatenate(offsets), ends[-1])
+    stack.offset = np.append(np.concatenate(offsets), ends[-1])
     for name in ("values", "buckets", "counts", "busy"):
-        setattr(found, name, np.concatenate([getattr(level, name) for level in levels]))
+        setattr(stack, name, np.concatenate([getattr(level, name) for level in levels]))
         for level in levels:
             setattr(level, name, getattr(level, name)[:0].copy())
-    return found
+    return stack
 
 
 def merged_if_needed(rows: Level) -> Level:
@@ -137,12 +137,12 @@ def merged(rows: Level) -> Level:
 def same_width(levels: list[Level], width: int = 0) -> list[Level]:
     """Return levels with cells as wide as the widest of them, and as `width`."""
     width = max((width, *(level.width for level in levels)))
-    found = []
+    widened = []
     for level in levels:
         while level.width < width:
             level = level.coarser()
-        found.append(level)
-    return found
+        widened.append(level)
+    return widened
 
 
 def _order(rows: np.ndarray) -> np.ndarray:
@@ -220,15 +220,15 @@ def _of_all_ranks(rows: Level, ranks: Ranks) -> Level | None:
     """Return the rows of all ranks behind one another on rank 0; None elsewhere."""
     if ranks.size == 1:
         return rows
-    found = Level.empty(rows.width)
+    gathered = Level.empty(rows.width)
     entries = ranks.stack(np.diff(rows.offset))
     for name in ("values", "buckets", "counts", "busy"):
-        setattr(found, name, ranks.stack(getattr(rows, name)))
+        setattr(gathered, name, ranks.stack(getattr(rows, name)))
         setattr(rows, name, None)  # is no longer needed, and may be large
     if entries is None:
         return None
-    found.offset = np.concatenate(([0], np.cumsum(entries)))
-    return found
+    gathered.offset = np.concatenate(([0], np.cumsum(entries)))
+    return gathered
 
 
 GROUP_ROWS = 1 << 14
@@ -305,8 +305,8 @@ def _busy_columns(level: Level, origin: int) -> dict[str, np.ndarray]:
     keys, row = np.unique(level.busy[:, 1] * devices + device, return_inverse=True)
     amounts = np.zeros((len(keys), busy_time.BUSY), np.int64)
     amounts[row, what] = level.busy[:, 2]
-    found = {"start_ns": origin + keys // devices * level.width, "lane": keys % devices}
-    return found | {name: amounts[:, k] for k, name in enumerate(busy_time.BUSY_NAMES)}
+    columns = {"start_ns": origin + keys // devices * level.width, "lane": keys % devices}
+    return columns | {name: amounts[:, k] for k, name in enumerate(busy_time.BUSY_NAMES)}
 
 
 def _table(groups: Iterable[Mapping[str, np.ndarray]], folder: Path, name: str) -> None:

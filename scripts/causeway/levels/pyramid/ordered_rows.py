@@ -44,13 +44,13 @@ def chunks(
             if not batch.num_rows:
                 continue
             if time in columns:
-                at = batch.column(time).to_numpy()
-                index = first_fall(at, at[0] if before is None else before)
+                times = batch.column(time).to_numpy()
+                index = first_fall(times, times[0] if before is None else before)
                 if index >= 0:
                     raise TableError(
                         f"{path}: row {row + index} begins before the row above it; expected rows ordered by {time}"
                     )
-                before = at[-1]
+                before = times[-1]
             row += batch.num_rows
             yield on_time_line(batch, time, clock)
 
@@ -87,7 +87,7 @@ def extent_of(path: Path) -> tuple[int, int]:
         statistics = [group.column(0).statistics for group in groups]
         filled = [k for k, group in enumerate(groups) if group.num_rows]
         reach = extremes(file, filled[-1], "start_ns")[1] - extremes(file, filled[0], "start_ns")[0]
-    return sum(one.max - one.min for one in statistics if one is not None and one.has_min_max), reach
+    return sum(limits.max - limits.min for limits in statistics if limits is not None and limits.has_min_max), reach
 
 
 def launches_in(folder: Path) -> int:
@@ -132,12 +132,12 @@ class Means:
             for key, (count, total) in part.items():
                 _add(sums, key, count, total)
         self.mean = {
-            export: np.array([_rounded(*sums[key]) if key else 0 for key in known], np.int64).reshape(-1)
-            for export, known in keys.items()
+            export: np.array([_rounded(*sums[key]) if key else 0 for key in export_keys], np.int64).reshape(-1)
+            for export, export_keys in keys.items()
         }
         self.kind = {
-            export: np.array([KERNEL_CLASSES.index(key[0]) if key else 0 for key in known], np.int64)
-            for export, known in keys.items()
+            export: np.array([KERNEL_CLASSES.index(key[0]) if key else 0 for key in export_keys], np.int64)
+            for export, export_keys in keys.items()
         }
 
 
@@ -201,10 +201,10 @@ def configurations_of(folder: Path) -> list[tuple | None]:
     rows = read_table(folder / "configurations.parquet", "configurations")
     numbers, kernel, label = (rows.column(name).to_pylist() for name in ("configuration", "kernel", "label"))
     shapes = zip(*(rows.column(name).to_pylist() for name in LAUNCH_SHAPE), strict=True)
-    found: list[tuple | None] = [None] * (max(numbers, default=-1) + 1)
-    for number, one, shape, text in zip(numbers, kernel, shapes, label, strict=True):
-        found[number] = (*kernels[one], shape, text)
-    return found
+    keys: list[tuple | None] = [None] * (max(numbers, default=-1) + 1)
+    for number, kernel_id, shape, text in zip(numbers, kernel, shapes, label, strict=True):
+        keys[number] = (*kernels[kernel_id], shape, text)
+    return keys
 
 
 class StreamNumbers:

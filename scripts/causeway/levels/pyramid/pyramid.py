@@ -138,13 +138,13 @@ class Sums:
         values = [np.empty(3 * start.size, np.int64) for _ in range(3)]
         n = cells.launch_values(launches, *values)
         self._add(*(part[:n] for part in values))
-        known = np.flatnonzero(size >= 0)
-        self._add(t_start[known], (t_stream * cells.VALUES + cells.BYTES_IN + t_kind)[known], size[known])
+        sized = np.flatnonzero(size >= 0)
+        self._add(t_start[sized], (t_stream * cells.VALUES + cells.BYTES_IN + t_kind)[sized], size[sized])
         last = max(int(part[-1]) for part in (start, t_start) if part.size) - self.origin_ns
-        mine = self._by_device(device_of, launches.stream)
+        of_launches = self._by_device(device_of, launches.stream)
         theirs = self._by_device(device_of, t_stream)
         of_transfers = busy_time.BUSY_TRANSFERS.of(start=t_start, duration=t_duration, kind=t_kind)
-        for device, (own, t_rows) in enumerate(zip(mine, theirs, strict=True)):
+        for device, (own, t_rows) in enumerate(zip(of_launches, theirs, strict=True)):
             if own.size + t_rows.size:
                 self._cover(device, last, (own, launches, t_rows, of_transfers))
         self._take()
@@ -229,9 +229,9 @@ class Sums:
     def _widened(self) -> None:
         self.width *= STEP
         for held, number, end in ((self.state, cells.CELL, cells.END), (self.opened, 0, 1)):
-            known = held[:, end] > cells.LONG_AGO
-            held[known, number] //= STEP
-            held[known, end] = (held[known, number] + 1) * self.width
+            is_open = held[:, end] > cells.LONG_AGO
+            held[is_open, number] //= STEP
+            held[is_open, end] = (held[is_open, number] + 1) * self.width
 
     def _all(self) -> Level:
         """Return what was closed behind the level, and hold neither of them any more."""

@@ -58,8 +58,8 @@ def _events(window: TimeWindow) -> Iterator[dict]:
         yield {"ph": "f", "bp": "e", **common, "tid": to, "ts": _us(event.start_ns - window.origin_ns)}
     for _, row in window.rows("samples"):
         name = f"{row['metric']} of device {row['device']}"
-        at = _us(row["time_ns"] - window.origin_ns)
-        yield {"ph": "C", "name": name, "pid": row["rank"], "tid": 0, "ts": at, "args": {"value": row["value"]}}
+        time = _us(row["time_ns"] - window.origin_ns)
+        yield {"ph": "C", "name": name, "pid": row["rank"], "tid": 0, "ts": time, "args": {"value": row["value"]}}
 
 
 def _ranks(tables: dict) -> set[int]:

@@ -154,8 +154,8 @@ def _devices(put, window: TimeWindow, zero: int) -> None:
         (row["rank"], row["device"]) for name in ("launches", "transfers", "samples") for _, row in window.rows(name)
     }
     gpu = {key: number for number, key in enumerate(sorted(used))}
-    known = {(row["rank"], row["device"]): row for rows in window.devices.values() for row in rows}
-    facts = [(number, known.get(key, {})) for key, number in gpu.items()]
+    row_of = {(row["rank"], row["device"]): row for rows in window.devices.values() for row in rows}
+    facts = [(number, row_of.get(key, {})) for key, number in gpu.items()]
     memory, clock, count = (
         lambda row, name=name: row.get(name) for name in ("memory_bytes", "clock_hz", "multiprocessors")
     )
@@ -168,7 +168,7 @@ def _devices(put, window: TimeWindow, zero: int) -> None:
     sampled = sorted({gpu[row["rank"], row["device"]] for _, row in window.rows("samples")})
     put(
         "TARGET_INFO_GPU_METRICS",
-        ((FIRST_TYPE + one, 0, "GPU", k, _label(name)) for one in sampled for k, name in enumerate(metrics)),
+        ((FIRST_TYPE + number, 0, "GPU", k, _label(name)) for number in sampled for k, name in enumerate(metrics)),
     )
     samples = (row for _, row in window.rows("samples"))
     put(

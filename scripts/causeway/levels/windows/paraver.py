@@ -63,7 +63,7 @@ def write_paraver(window: TimeWindow, path: Path) -> None:
     processors = sorted(lanes, key=lambda lane: node_of[lane.rank])  # the header gives them to the nodes in turn
     where = {}
     for cpu, lane in enumerate(processors, 1):
-        thread = next(number for number, one in enumerate(threads[lane.rank], 1) if one is lane)
+        thread = next(number for number, other in enumerate(threads[lane.rank], 1) if other is lane)
         where[id(lane)] = f"{cpu}:1:{ranks.index(lane.rank) + 1}:{thread}"
     names: dict[int, dict[str, int]] = {}
     records = _records(window, lanes, where, metrics, sampled, names)
@@ -97,32 +97,32 @@ def _records(
     communications.
     """
     zero = window.earliest_ns
-    found: list[tuple[tuple, str]] = []
+    records: list[tuple[tuple, str]] = []
     for lane in lanes:
         thread = where[id(lane)]
         for event in lane.events:
             begin = event.start_ns - zero
             end = event.end_ns - zero
             kind = EVENT_OF[event.kind]
-            known = names.setdefault(kind, {})
-            value = known.setdefault(event.name, len(known) + 1)
-            found.append(((begin, 1, 1), f"1:{thread}:{begin}:{end}:{STATES[event.kind][0]}"))
+            codes = names.setdefault(kind, {})
+            value = codes.setdefault(event.name, len(codes) + 1)
+            records.append(((begin, 1, 1), f"1:{thread}:{begin}:{end}:{STATES[event.kind][0]}"))
             size = event.facts.get("bytes")
             more = "" if size is None else f":{BYTES}:{size}"
-            found.append(((begin, 1, 2), f"2:{thread}:{begin}:{kind}:{value}{more}"))
-            found.append(((end, 0 if end > begin else 2, 2), f"2:{thread}:{end}:{kind}:0"))
+            records.append(((begin, 1, 2), f"2:{thread}:{begin}:{kind}:{value}{more}"))
+            records.append(((end, 0 if end > begin else 2, 2), f"2:{thread}:{end}:{kind}:0"))
     lines = {(lane.rank, lane.name): where[id(lane)] for lane in lanes}
     for _, row in window.rows("samples"):
-        at = row["time_ns"] - zero
+        time = row["time_ns"] - zero
         kind = SAMPLES + metrics.index(row["metric"])
         thread = lines[row["rank"], f"samples of device {row['device']}"]
-        found.append(((at, 1, 2), f"2:{thread}:{at}:{kind}:{round(row['value'] * SAMPLE_SCALE)}"))
+        records.append(((time, 1, 2), f"2:{thread}:{time}:{kind}:{round(row['value'] * SAMPLE_SCALE)}"))
     for caller, call, launched, event in flows(lanes):
         sent = call.start_ns - zero
         received = event.start_ns - zero
         parts = f"{where[id(lanes[caller])]}:{sent}:{sent}:{where[id(lanes[launched])]}:{received}:{received}"
-        found.append(((sent, 1, 3), f"3:{parts}:0:{event.correlation}"))
-    return [text for _, text in sorted(found, key=lambda pair: pair[0])]
+        records.append(((sent, 1, 3), f"3:{parts}:0:{event.correlation}"))
+    return [text for _, text in sorted(records, key=lambda pair: pair[0])]
 
 
 def _pcf(names: dict[int, dict[str, int]], metrics: list[str]) -> str:

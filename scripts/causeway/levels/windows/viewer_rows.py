@@ -41,12 +41,12 @@ def swim_lanes(window: TimeWindow) -> list[SwimLane]:
 
     Events of one thread or stream that overlap, as nested ranges do, are spread over as few lines as they need.
     """
-    found: dict[tuple, list[ViewerEvent]] = {}
+    events_of: dict[tuple, list[ViewerEvent]] = {}
 
     def add(key: tuple, row: dict, kind: str, name: str, facts: dict) -> None:
         when = row["start_ns"], row["duration_ns"]
         event = ViewerEvent(*when, kind, name, row["rank"], row.get("correlation"), facts)
-        found.setdefault((row["rank"], *key), []).append(event)
+        events_of.setdefault((row["rank"], *key), []).append(event)
 
     for _, row in window.launches():
         shape = {name: row[name] for name in row if name.startswith(("grid_", "block_")) and row[name] is not None}
@@ -61,7 +61,7 @@ def swim_lanes(window: TimeWindow) -> list[SwimLane]:
             facts = {name: row[name] for name in ("bytes", "peer") if name in row}
             add((0, -1 if row["thread"] is None else row["thread"], kind), row, kind, row["name"], facts)
     lanes = []
-    for (rank, on_device, *rest), events in sorted(found.items(), key=lambda item: _order(item[0])):
+    for (rank, on_device, *rest), events in sorted(events_of.items(), key=lambda item: _order(item[0])):
         label = (
             f"device {rest[0]} stream {rest[1]}"
             if on_device

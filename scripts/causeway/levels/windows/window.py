@@ -172,12 +172,12 @@ def _bin(folder: Path, number: int, origin_ns: int) -> tuple[int, int]:
 def _check_bin(name: str, folder: Path, rank: int, number: int) -> None:
     """Refuse a bin of a rank in which no launch of it begins; of such a window the rank in the name would be wrong."""
     rows = read_table(folder / "bins.parquet", "bins", ["rank", "bin"])
-    mine = rows.filter(pc.equal(rows["rank"], rank))["bin"]
-    if not len(mine):
+    bins = rows.filter(pc.equal(rows["rank"], rank))["bin"]
+    if not len(bins):
         ranks = sorted(pc.unique(rows["rank"]).to_pylist())
         raise CausewayError(f"window {name}: {folder}/bins.parquet has no rank {rank}; it has {ranks}")
-    if not pc.any(pc.equal(mine, number)).as_py():
-        ends = pc.min_max(mine).as_py()
+    if not pc.any(pc.equal(bins, number)).as_py():
+        ends = pc.min_max(bins).as_py()
         raise CausewayError(
             f"window {name}: no launch of rank {rank} begins in bin {number}; it has bins from {ends['min']} to"
             f" {ends['max']}"
@@ -201,10 +201,10 @@ def _finding(index: int, folder: Path, origin_ns: int) -> tuple[int, int]:
     if finding["target"] == STEP_TIME:
         return _slowest_step(finding, folder)
     home = folder / finding["target"]
-    mine = _targets(home / "kept.parquet", finding["scope"])
-    if not mine.num_rows:
+    kept = _targets(home / "kept.parquet", finding["scope"])
+    if not kept.num_rows:
         raise CausewayError(f"finding_{index}: none of the kept launches belongs to it")
-    sums = mine.group_by(["rank", "bin"]).aggregate([("target", "sum")]).to_pylist()
+    sums = kept.group_by(["rank", "bin"]).aggregate([("target", "sum")]).to_pylist()
     worst = min(sums, key=lambda row: (-row["target_sum"], row["rank"], row["bin"]))
     return _bin(home, worst["bin"], origin_ns)
 
@@ -215,11 +215,11 @@ def _slowest_step(finding: Mapping, folder: Path) -> tuple[int, int]:
     """
     rank, cause = _STEP_FINDING.findall(finding["id"])[0]
     slow = read_json(folder / "steps.json")["slow"]
-    mine = [step for step in slow if (str(step["rank"]), step["cause"]) == (rank, cause)]
+    matching = [step for step in slow if (str(step["rank"]), step["cause"]) == (rank, cause)]
     if listed := _STEPS_NAMED.search(finding["evidence"]["filter"] or ""):
-        named = {int(one) for one in listed[2].split(",")}
-        mine = [step for step in mine if (step["step"] in named) != bool(listed[1])]
-    worst = max(mine, key=lambda step: (step["cause_ns"], -step["step"]))
+        named = {int(number) for number in listed[2].split(",")}
+        matching = [step for step in matching if (step["step"] in named) != bool(listed[1])]
+    worst = max(matching, key=lambda step: (step["cause_ns"], -step["step"]))
     steps = read_table(folder / "steps.parquet", "steps", ["rank", "step", "start_ns", "duration_ns"])
     row = next(row for row in rows_of_step(steps, worst["step"]) if row["rank"] == worst["rank"])
     return row["start_ns"], row["start_ns"] + row["duration_ns"]
@@ -301,8 +301,8 @@ def _read(folder: Path, name: str, clock: Clock, begin: int, end: int) -> pa.Tab
         index = file.schema_arrow.names.index(column)
         groups = []
         for group in range(file.metadata.num_row_groups):
-            known = file.metadata.row_group(group).column(index).statistics
-            if known is None or not known.has_min_max or (known.min < last and known.max >= first):
+            statistics = file.metadata.row_group(group).column(index).statistics
+            if statistics is None or not statistics.has_min_max or (statistics.min < last and statistics.max >= first):
                 groups.append(group)
         rows = file.read_row_groups(groups) if groups else file.schema_arrow.empty_table()
     rows = rows.select(SCHEMAS[name].names)

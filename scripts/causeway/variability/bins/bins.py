@@ -60,27 +60,27 @@ class LargeBin:
         """Two passes for mean and variance as in `slice_statistics.slice_statistics`, then as many as the exact
         quartiles need.
         """
-        found = np.full(len(STATISTICS), np.nan)
+        statistics = np.full(len(STATISTICS), np.nan)
         blocks = [(block.size, block.min(), block.max(), float(block.sum())) for block in self._blocks(file)]
         n = sum(size for size, *_ in blocks)
         if n == 0:
-            return found
+            return statistics
         low = min(low for _, low, _, _ in blocks)
         high = max(high for _, _, high, _ in blocks)
         mean = math.fsum(total for *_, total in blocks) / n
         away = [((block - mean).sum(), ((block - mean) ** 2).sum()) for block in self._blocks(file)]
         rest, squares = (math.fsum(part) for part in zip(*away, strict=True))
-        found[:3] = low, high, min(max(mean + rest / n, low), high)
+        statistics[:3] = low, high, min(max(mean + rest / n, low), high)
         if n > 1:
-            found[3] = max(squares - rest * rest / n, 0.0) / (n - 1)
-            found[4] = math.sqrt(found[3])
+            statistics[3] = max(squares - rest * rest / n, 0.0) / (n - 1)
+            statistics[4] = math.sqrt(statistics[3])
         search = QuartileSearch(1, int(keys_of(np.array([low]))[0]))
         while search.open:
             for block in self._blocks(file):
                 search.add(np.zeros(block.size, np.int32), keys_of(block))
             search.narrow()
-        found[5:] = search.quartiles(values_of(search.order_statistics()))[0]
-        return found
+        statistics[5:] = search.quartiles(values_of(search.order_statistics()))[0]
+        return statistics
 
     @staticmethod
     def _blocks(file: IO[bytes]) -> Iterator[np.ndarray]:

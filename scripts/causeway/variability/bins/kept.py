@@ -78,12 +78,17 @@ class Selection:
 
     def part(self, source: Source, worker: int, size: int) -> "SelectedBins":
         """Return the bins of a source that a worker, of `size` in all, reads for its row groups."""
-        low, high = (min(self.groups * one // size * self.group_rows, self.rows) for one in (worker, worker + 1))
+        low, high = (min(self.groups * number // size * self.group_rows, self.rows) for number in (worker, worker + 1))
         reached = (self.first[1:] > low) & (self.first[:-1] < high)
         by_rank = [np.flatnonzero(reached & (self.rank == rank)) for rank in source.ranks]
         chosen = np.concatenate(by_rank)
         return SelectedBins(
-            chosen, self.bin[chosen], np.cumsum([0, *(mine.size for mine in by_rank)]), self.first[chosen], low, high
+            chosen,
+            self.bin[chosen],
+            np.cumsum([0, *(bins.size for bins in by_rank)]),
+            self.first[chosen],
+            low,
+            high,
         )
 
 
@@ -134,7 +139,7 @@ def _choose(rank_index, position, width, bins, first, row, index):
     last_rank = np.int64(-1)
     begin = np.int64(0)
     end = np.int64(0)
-    found = np.int64(-1)
+    match = np.int64(-1)
     for i in range(position.size):
         if rank_index[i] != last_rank or position[i] < begin or position[i] >= end:
             last_rank = np.int64(rank_index[i])
@@ -144,10 +149,10 @@ def _choose(rank_index, position, width, bins, first, row, index):
             low = first[last_rank]
             high = first[last_rank + 1]
             k = low + np.searchsorted(bins[low:high], bin_)
-            found = k if k < high and bins[k] == bin_ else np.int64(-1)
-        if found >= 0:
+            match = k if k < high and bins[k] == bin_ else np.int64(-1)
+        if match >= 0:
             row[n] = i
-            index[n] = found
+            index[n] = match
             n += 1
     return n
 
@@ -205,9 +210,9 @@ def counter_fields(sources: list[Source], target: str) -> list[pa.Field]:
                 raise CausewayError(
                     f"{source.rows.path}: column {metric.name} has a name with a meaning of its own; rename it"
                 )
-            known = metrics.get(metric.name)
-            kind = metric.type if known is None or known.type == metric.type else pa.string()
-            metrics[metric.name] = pa.field(metric.name, kind, metadata=(known or metric).metadata)
+            previous = metrics.get(metric.name)
+            kind = metric.type if previous is None or previous.type == metric.type else pa.string()
+            metrics[metric.name] = pa.field(metric.name, kind, metadata=(previous or metric).metadata)
     shape = [SCHEMAS["configurations"].field(name) for name in LAUNCH_SHAPE if name not in metrics]
     return [base.field("device"), *shape, *metrics.values()]
 
@@ -272,10 +277,10 @@ def _write_source(plan: Plan, source: Source, parts: list[SelectedBins], writers
             union[row] = True
         sample = sample.take(np.flatnonzero(union))
         linked = window.link(sample.chunk)
-        found = ChosenRows(sample, linked, exposure.of(linked))
+        chosen = ChosenRows(sample, linked, exposure.of(linked))
         index_of = np.cumsum(union) - 1
         for part, writer, (row, bins) in zip(parts, writers, rows, strict=True):
-            writer.add(source, found.take(index_of[row]), part, bins)
+            writer.add(source, chosen.take(index_of[row]), part, bins)
 
 
 @dataclass
@@ -336,11 +341,11 @@ class PartWriter:
                 f"row groups {sorted(self._waiting)} of {self.target.name} lack rows that its bins counted"
             )
 
-    def add(self, source: Source, found: ChosenRows, part: SelectedBins, bins: np.ndarray) -> None:
+    def add(self, source: Source, chosen: ChosenRows, part: SelectedBins, bins: np.ndarray) -> None:
         """Add rows of a source, which lie in the part's bins with the indices `bins`."""
         if isinstance(self.target, Stall):
-            has = np.flatnonzero(found.linked.found)
-            found = found.take(has)
+            has = np.flatnonzero(chosen.linked.is_linked)
+            chosen = chosen.take(has)
             bins = bins[has]
         number = part.number(bins)
         wanted = (number >= part.low) & (number < part.high)
@@ -348,17 +353,17 @@ class PartWriter:
             if group == NONE:
                 continue
             here = np.arange(number.size) if rows is None else rows
-            piece = self._piece(source, found.take(here)) | {"number": number[here], "chosen": part.chosen[bins[here]]}
+            piece = self._piece(source, chosen.take(here)) | {"number": number[here], "chosen": part.chosen[bins[here]]}
             self._waiting.setdefault(group, []).append(piece)
             self._rows[group] = self._rows.get(group, 0) + here.size
             if self._rows[group] == self.selection.rows_of(group):
                 self._writer.write(self._table(self._waiting.pop(group)))
                 self.written.append(group)
 
-    def _piece(self, source: Source, found: ChosenRows) -> dict[str, np.ndarray | pa.Array]:
+    def _piece(self, source: Source, chosen: ChosenRows) -> dict[str, np.ndarray | pa.Array]:
         """Return what must be remembered of some rows until their row group is whole."""
-        sample = found.sample
-        linked = found.linked
+        sample = chosen.sample
+        linked = chosen.linked
         piece = {
             "launch": sample.chunk.numbers(),
             "start_ns": (
@@ -371,7 +376,7 @@ class PartWriter:
         if self.traced:
             start = linked.of("start")
             piece |= {
-                "found": linked.found,
+                "is_linked": linked.is_linked,
                 "bytes": linked.of("bytes"),
                 "transfer_copy_kind": linked.of("copy_kind").astype(np.uint8),
             }
@@ -379,7 +384,7 @@ class PartWriter:
                 "transfer_start_ns": source.clock.aligned(start),
                 "transfer_duration_ns": linked.of("end") - start,
             }
-            piece |= {"transfer_overlap_ns": linked.overlap, "exposed_transfer_ns": found.exposed}
+            piece |= {"transfer_overlap_ns": linked.overlap, "exposed_transfer_ns": chosen.exposed}
         for name in self._own:
             if name in source.rows.columns:
                 column = sample.chunk.arrow(name)
@@ -392,19 +397,19 @@ class PartWriter:
 
     def _table(self, pieces: list[dict[str, np.ndarray | pa.Array]]) -> pa.Table:
         """Return a whole row group of `kept.parquet`."""
-        known = {name: _joined([piece[name] for piece in pieces]) for name in pieces[0]}
-        if (np.diff(known["number"]) < 0).any():  # ranks of one source, read in the order of time
-            order = np.argsort(known["number"])
-            known = {
+        columns = {name: _joined([piece[name] for piece in pieces]) for name in pieces[0]}
+        if (np.diff(columns["number"]) < 0).any():  # ranks of one source, read in the order of time
+            order = np.argsort(columns["number"])
+            columns = {
                 name: column.take(pa.array(order) if isinstance(column, pa.Array) else order)
-                for name, column in known.items()
+                for name, column in columns.items()
             }
-        chosen = known["chosen"]
-        group = known["group"]
-        target, signed = self.target.finished(known["measured"], group)
+        chosen = columns["chosen"]
+        group = columns["group"]
+        target, signed = self.target.finished(columns["measured"], group)
         std = self.target.std[group]
-        shapes = self.shapes.take(pa.array(known["configuration"]))
-        known |= {
+        shapes = self.shapes.take(pa.array(columns["configuration"]))
+        columns |= {
             "rank": self.selection.rank[chosen],
             "bin": self.selection.bin[chosen],
             "kernel": shapes.column("kernel"),
@@ -415,17 +420,17 @@ class PartWriter:
             "kept": self.selection.kept[chosen],
             "inclusion_probability": self.selection.probability[chosen],
         }
-        if "found" in known:
-            none = ~known["found"]
-            known["transfer_bytes"] = pa.array(known["bytes"], mask=none | (known["bytes"] == UNKNOWN))
+        if "is_linked" in columns:
+            none = ~columns["is_linked"]
+            columns["transfer_bytes"] = pa.array(columns["bytes"], mask=none | (columns["bytes"] == UNKNOWN))
             for name in TRANSFER_FACTS.keys() - {"transfer_bytes"}:
-                known[name] = pa.array(known[name], mask=none)
+                columns[name] = pa.array(columns[name], mask=none)
         for name in self.extra:
-            if name not in known:
-                known[name] = (
+            if name not in columns:
+                columns[name] = (
                     shapes.column(name) if name in LAUNCH_SHAPE else pa.nulls(chosen.size, self.schema.field(name).type)
                 )
-        return pa.table({name: known[name] for name in self.schema.names}).cast(self.schema).combine_chunks()
+        return pa.table({name: columns[name] for name in self.schema.names}).cast(self.schema).combine_chunks()
 
 
 def _joined(pieces: list[np.ndarray | pa.Array]) -> np.ndarray | pa.Array:

@@ -82,9 +82,9 @@ def positioned(source: Source, columns: list[str], groups: list[RowGroups]) -> I
             rank_index = source.rank_indices(chunk)
             position = np.empty(chunk.size, np.int64)
             for rank in range(counted.size):
-                mine = np.flatnonzero(rank_index == rank)
-                position[mine] = counted[rank] + np.arange(mine.size)
-                counted[rank] += mine.size
+                rows = np.flatnonzero(rank_index == rank)
+                position[rows] = counted[rank] + np.arange(rows.size)
+                counted[rank] += rows.size
             yield chunk, position
 
 
@@ -101,7 +101,7 @@ def shares(sources: list[Source], width: int, worker: int, size: int) -> list[Wo
     worker, size : int
         Number of the worker, from 0, and how many there are.
     """
-    mine = []
+    own_shares = []
     total = sum(source.rows.rows for source in sources)
     low_row = total * worker // size
     high_row = total * (worker + 1) // size
@@ -109,9 +109,9 @@ def shares(sources: list[Source], width: int, worker: int, size: int) -> list[Wo
     for source in sources:
         low, high = (_bin_at(source, row - begin, width) for row in (low_row, high_row))
         if low < high:
-            mine.append(WorkerShare(source, low, high, width))
+            own_shares.append(WorkerShare(source, low, high, width))
         begin += source.rows.rows
-    return mine
+    return own_shares
 
 
 def _bin_at(source: Source, row: int, width: int) -> int:
@@ -207,11 +207,11 @@ class Plan:
 
     def samples(self, worker: int, size: int, what: str, columns: list[str]) -> Iterator[tuple[Source, Sample]]:
         """Yield a worker's rows; the first worker logs its progress."""
-        mine = shares(self.dataset.sources, max(self.dataset.widths), worker, size)
-        total = sum(group.rows for share in mine for group in share.groups())
+        own_shares = shares(self.dataset.sources, max(self.dataset.widths), worker, size)
+        total = sum(group.rows for share in own_shares for group in share.groups())
         progress = Progress(f"{self.settings.dataset}: {what}", total, "rows") if worker == 0 else None
         done = 0
-        for share in mine:
+        for share in own_shares:
             for chunk, position in share.chunks(columns):
                 yield share.source, self.dataset.sampler.sample(share.source, chunk, position)
                 done += chunk.size
@@ -242,21 +242,21 @@ def sum_values(plan: Plan, worker: int, size: int) -> ValueSums:
     """
     sampler = plan.dataset.sampler
     kernels = len(plan.dataset.configurations.kernels)
-    found = ValueSums(
+    sums = ValueSums(
         sampler.value.moments(sampler.groups),
         QuartileSearch(kernels, sampler.value.lowest_key),
         {export: latest.copy() for export, latest in plan.launch_ends.items()},
     )
     columns = [*sampler.columns(), *(["start_ns"] if plan.traced else [])]
     for source, sample in plan.samples(worker, size, "means", columns):
-        found.moments.add(sample.group, sample.value)
-        found.search.add(sample.kernel, sampler.value.keys(sample.value))
+        sums.moments.add(sample.group, sample.value)
+        sums.search.add(sample.kernel, sampler.value.keys(sample.value))
         if plan.traced:
             group = bisect_right(source.rows.groups, sample.chunk.row(0), key=lambda group: group.row) - 1
-            latest = found.launch_ends[source.export]
+            latest = sums.launch_ends[source.export]
             latest[group] = max(latest[group], ends(sample.chunk).max())
-    found.moments.fold()
-    return found
+    sums.moments.fold()
+    return sums
 
 
 @dataclass
@@ -276,7 +276,7 @@ def fill_bins(plan: Plan, worker: int, size: int) -> BinSums:
     sampler = plan.dataset.sampler
     value = sampler.value
     kernels = len(dataset.configurations.kernels)
-    found = BinSums(
+    sums = BinSums(
         bins=[],
         search=plan.search.fresh(),
         histograms=Histograms(plan.values.low.astype(float), plan.values.high.astype(float)),
@@ -288,17 +288,17 @@ def fill_bins(plan: Plan, worker: int, size: int) -> BinSums:
     rows = plan.samples(worker, size, "bins", columns)
     # one export after the other: what waits for further rows of one, some MB, must not stay for all
     for _, of_export in itertools.groupby(rows, key=lambda pair: pair[0].export):
-        for parts, by_width in zip(done, _bins_of_export(plan, of_export, found), strict=True):
+        for parts, by_width in zip(done, _bins_of_export(plan, of_export, sums), strict=True):
             for part, bins in zip(parts, by_width, strict=True):
                 part.append(bins)
-    found.bins = [[BinTable.join(part) for part in parts] for parts in done]
-    for moments in found.stalls:
+    sums.bins = [[BinTable.join(part) for part in parts] for parts in done]
+    for moments in sums.stalls:
         moments.fold()
-    return found
+    return sums
 
 
-def _bins_of_export(plan: Plan, rows: Iterator[tuple[Source, Sample]], found: BinSums) -> list[list[BinTable]]:
-    """Return the bins of an export's rows per target and width; what else the pass finds is added to `found`."""
+def _bins_of_export(plan: Plan, rows: Iterator[tuple[Source, Sample]], sums: BinSums) -> list[list[BinTable]]:
+    """Return the bins of an export's rows per target and width; what else the pass finds is added to `sums`."""
     dataset = plan.dataset
     value = dataset.sampler.value
     streams: list[list[BinStreams]] = []
@@ -307,13 +307,11 @@ def _bins_of_export(plan: Plan, rows: Iterator[tuple[Source, Sample]], found: Bi
             made = 1 + len(dataset.features), plan.settings.out
             streams = [[BinStreams(source.ranks, width, *made) for width in dataset.widths] for _ in plan.targets]
             window = plan.window(source)
-        found.histograms.add(sample.kernel, sample.value)
-        found.search.add(sample.kernel, value.keys(sample.value))
+        sums.histograms.add(sample.kernel, sample.value)
+        sums.search.add(sample.kernel, value.keys(sample.value))
         position = sample.position - source.run_begin if source.run_begin else sample.position
         features = [sample.feature(name) for name in dataset.features]
-        for target, timeline, moments, by_width in zip(
-            plan.targets, found.timelines, found.stalls, streams, strict=True
-        ):
+        for target, timeline, moments, by_width in zip(plan.targets, sums.timelines, sums.stalls, streams, strict=True):
             values = target.of(sample, window, moments)
             timeline.add(sample.kernel, position, values)
             for stream in by_width:
@@ -377,8 +375,8 @@ class Passes:
         ranks = self.ranks
         sampler = self.plan.dataset.sampler
         if isinstance(sampler.value, Counter):
-            found = [pair for part in self.run(find_range, "range of values", plan) for pair in part]
-            sampler.value.span([pair for part in ranks.exchange(found) for pair in part])
+            ranges = [pair for part in self.run(find_range, "range of values", plan) for pair in part]
+            sampler.value.span([pair for part in ranks.exchange(ranges) for pair in part])
             plan.search = QuartileSearch(plan.search.groups, sampler.value.lowest_key)
         first, *others = self.run(sum_values, "means", plan)
         for other in others:
@@ -436,7 +434,7 @@ class Passes:
                 moments.reduce(ranks)
                 target.moments = moments
                 target.finish()
-        of_targets = zip(*(found.bins for found in (first, *others)), strict=True)
+        of_targets = zip(*(sums.bins for sums in (first, *others)), strict=True)
         self.bins = [[self._collected(list(widths)) for _ in plan.dataset.widths] for widths in of_targets]
 
     def _collected(self, parts: list[list[BinTable]]) -> BinTable:

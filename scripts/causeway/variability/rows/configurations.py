@@ -75,7 +75,7 @@ class Configurations:
         TableError
             For a configuration of an unknown kernel.
         """
-        found = {}
+        keys = {}
         table = read_table(folder / "configurations.parquet", "configurations")
         for row, threads in zip(table.to_pylist(), launch_threads(table), strict=True):
             if row["kernel"] not in kernels:
@@ -85,9 +85,9 @@ class Configurations:
                 )
             shape = tuple(row[name] for name in LAUNCH_SHAPE)
             key = (kernels[row["kernel"]]["name"], shape, row["label"])
-            found[row["configuration"]] = key
+            keys[row["configuration"]] = key
             self._note_threads(key, threads)
-        return found
+        return keys
 
     def _note_threads(self, key: Key, threads: int | None) -> None:
         """Remember a configuration's threads: none where exports differ, since their grids count different things."""
@@ -110,9 +110,9 @@ class Configurations:
 
         for local in self._local.values():
             local |= {number: renamed(key) for number, key in local.items()}
-        known = self._threads
+        previous = self._threads
         self._threads = {}
-        for key, threads in known.items():
+        for key, threads in previous.items():
             self._note_threads(renamed(key), threads)
 
     def columns(self) -> list[str]:
@@ -231,21 +231,21 @@ class HostConfigurations(Configurations):
         TableError
             If a launch names what the export's tables do not have.
         """
-        known = super().local(export, folder, kernels)
+        plain = super().local(export, folder, kernels)
         labels = {-1: None} | self._labels(folder)
-        found = {}
+        keys = {}
         for index, pair in enumerate(self._pairs[export].tolist()):
             configuration, part = divmod(pair, PARTS)
-            if configuration not in known or part - 1 not in labels:
+            if configuration not in plain or part - 1 not in labels:
                 raise TableError(
                     f"{folder}/launches.parquet: a launch has configuration {configuration} and {self._by} {part - 1},"
                     " which the export's tables do not have"
                 )
-            name, shape, label = known[configuration]
+            name, shape, label = plain[configuration]
             words = [text for text in (label, labels[part - 1]) if text]
-            found[index] = (name, shape, "; ".join(words) or None)
-            self._note_threads(found[index], self._threads[known[configuration]])
-        return found
+            keys[index] = (name, shape, "; ".join(words) or None)
+            self._note_threads(keys[index], self._threads[plain[configuration]])
+        return keys
 
     def own(self, export: str, chunk: Chunk) -> np.ndarray:
         """Return the index of each launch's pair.
@@ -269,10 +269,10 @@ class HostConfigurations(Configurations):
 
     def _pairs_of(self, source: Source) -> np.ndarray:
         """Return the pairs of an export's launches, ascending; int64."""
-        found = np.empty(0, np.int64)
+        pairs = np.empty(0, np.int64)
         for chunk in source.rows.chunks(self.columns()):
-            found = np.union1d(found, self._pair(chunk))
-        return found
+            pairs = np.union1d(pairs, self._pair(chunk))
+        return pairs
 
     def _labels(self, folder: Path) -> dict[int, str | None]:
         table, columns = TOLD_APART_BY[self._by]

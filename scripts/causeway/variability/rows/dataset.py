@@ -83,11 +83,11 @@ class PreparedDataset:
 def open_sources(settings: BinningSettings, value: Duration | Counter) -> list[Source]:
     """Open the exports that have rows with the value; the list may be empty."""
     folders = {export: settings.tables / export for export in settings.exports}
-    found = {export: folder for export, folder in folders.items() if (folder / f"{value.table}.parquet").is_file()}
+    present = {export: folder for export, folder in folders.items() if (folder / f"{value.table}.parquet").is_file()}
     if isinstance(value, Duration):
-        sources = [_on_the_clock(settings, export, folder, value.table) for export, folder in found.items()]
+        sources = [_on_the_clock(settings, export, folder, value.table) for export, folder in present.items()]
         return [source for source in sources if source.rows.rows]
-    sources = [Source(export, folder, value.table, timed=False) for export, folder in found.items()]
+    sources = [Source(export, folder, value.table, timed=False) for export, folder in present.items()]
     sources = [source for source in sources if source.rows.rows]
     fields = {source.export: counter_field(source, value.column) for source in sources}
     lacking = [export for export, field in fields.items() if field is None]

@@ -142,9 +142,9 @@ class QuartileSearch:
 
     def order_statistics(self) -> np.ndarray:
         """Return the keys below and above each quartile; int64, shape (groups, 3, 2), 0 for an empty group."""
-        found = np.zeros((self.groups, WANTED), np.int64)
-        found[self.group[::WANTED]] = self.low.reshape(-1, WANTED)
-        return found.reshape(-1, 3, 2)
+        keys = np.zeros((self.groups, WANTED), np.int64)
+        keys[self.group[::WANTED]] = self.low.reshape(-1, WANTED)
+        return keys.reshape(-1, 3, 2)
 
     def quartiles(self, values: np.ndarray) -> np.ndarray:
         """Interpolate linearly between neighbours.

@@ -288,17 +288,17 @@ class Source:
 
 
 @compiled(int64(U4, I8, int32[::1]))
-def _indices_in(values, known, indices):
-    """Write the index of each value in `known` (ascending); return where the first unknown one is, or -1."""
+def _indices_in(values, distinct, indices):
+    """Write the index of each value in `distinct` (ascending); return where the first unknown one is, or -1."""
     last = np.int64(-1)
-    found = np.int32(-1)
+    index = np.int32(-1)
     for i in range(values.size):
         value = np.int64(values[i])
         if value != last:
-            k = np.searchsorted(known, value)
-            if k == known.size or known[k] != value:
+            k = np.searchsorted(distinct, value)
+            if k == distinct.size or distinct[k] != value:
                 return i
             last = value
-            found = np.int32(k)
-        indices[i] = found
+            index = np.int32(k)
+        indices[i] = index
     return -1

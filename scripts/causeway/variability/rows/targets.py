@@ -75,8 +75,8 @@ class Counter:
 
     def span(self, ranges: list[tuple[int, int] | None]) -> None:
         """Set the exponents from those found by all workers (`exponent_range`)."""
-        known = [pair for pair in ranges if pair] or [(0, 0)]
-        self.exponents = (min(low for low, _ in known), max(high for _, high in known))
+        pairs = [pair for pair in ranges if pair] or [(0, 0)]
+        self.exponents = (min(low for low, _ in pairs), max(high for _, high in pairs))
         self.lowest_key = int(keys_of(np.ldexp([-1.0], self.exponents[1]))[0])
 
     def moments(self, groups: int) -> Moments:

@@ -92,12 +92,12 @@ def link(
     devices = int(t_device.max()) - first + 1
     # numbers far apart: numbered from 0; launches of devices without transfers get the number after the last
     if devices > MOST_DEVICES:
-        known = np.unique(t_device)
-        own = np.searchsorted(known, device)
-        t_device = np.searchsorted(known, t_device)
-        device = np.where(known[np.minimum(own, known.size - 1)] == device, own, known.size)
+        numbers = np.unique(t_device)
+        own = np.searchsorted(numbers, device)
+        t_device = np.searchsorted(numbers, t_device)
+        device = np.where(numbers[np.minimum(own, numbers.size - 1)] == device, own, numbers.size)
         first = 0
-        devices = known.size
+        devices = numbers.size
     row = np.empty(0, np.int64)
     offset = np.array([0, t_start.size])
     ts = t_start
@@ -121,8 +121,8 @@ def link(
             if 0 <= k < devices and offset[k] < offset[k + 1]:
                 here = empty[device[empty] == k + first]
                 theirs = slice(offset[k], offset[k + 1])
-                found = _last_ended(start[here], te[theirs], window, offset[k])
-                linked[here] = np.where(found == NONE, NONE, row[found]) if row.size else found
+                ended = _last_ended(start[here], te[theirs], window, offset[k])
+                linked[here] = np.where(ended == NONE, NONE, row[ended]) if row.size else ended
     return linked, overlap
 
 
@@ -169,8 +169,8 @@ def _match(launches, transfers, order, window, linked, overlap):
         high = order.size
         while low < high:
             middle = (low + high) // 2
-            known = transfers.correlation[middle]
-            if known < correlation or (known == correlation and transfers.device[middle] < device):
+            candidate = transfers.correlation[middle]
+            if candidate < correlation or (candidate == correlation and transfers.device[middle] < device):
                 low = middle + 1
             else:
                 high = middle

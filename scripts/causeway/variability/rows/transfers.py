@@ -77,13 +77,13 @@ def ends(chunk: Chunk) -> np.ndarray:
 
 def latest_ends(tables: list[TableRows], ranks: Ranks) -> list[np.ndarray]:
     """Return, for each table, the latest end (ns) of each group of rows; groups are divided among ranks."""
-    found = [np.zeros(len(rows.groups), np.int64) for rows in tables]
+    by_table = [np.zeros(len(rows.groups), np.int64) for rows in tables]
     with ranks.together():
         todo = [(table, group) for table, rows in enumerate(tables) for group in range(len(rows.groups))]
         for table, group in todo[ranks.rank :: ranks.size]:
             chunks = tables[table].chunks(["start_ns", "duration_ns"], [tables[table].groups[group]])
-            found[table][group] = max(ends(chunk).max() for chunk in chunks)
-    return [ranks.total(latest) for latest in found]
+            by_table[table][group] = max(ends(chunk).max() for chunk in chunks)
+    return [ranks.total(latest) for latest in by_table]
 
 
 @dataclass
@@ -106,14 +106,14 @@ class LinkedTransfers:
     held: dict[str, np.ndarray]
 
     @property
-    def found(self) -> np.ndarray:
+    def is_linked(self) -> np.ndarray:
         """Where a launch has a transfer; bool."""
         return self.index != NONE
 
     def of(self, name: str) -> np.ndarray:
         """Return a fact about each launch's transfer; int64, 0 where it has none."""
         column = self.held[name]
-        return np.where(self.found, column[self.index], 0) if column.size else np.zeros(self.index.size, np.int64)
+        return np.where(self.is_linked, column[self.index], 0) if column.size else np.zeros(self.index.size, np.int64)
 
     def take(self, rows: np.ndarray | slice) -> "LinkedTransfers":
         """Return the links of some launches."""
@@ -233,21 +233,21 @@ class Exposure:
         time.
         """
         exposed = np.zeros(linked.index.size, np.int64)
-        found = linked.found
-        if not found.any():
+        is_linked = linked.is_linked
+        if not is_linked.any():
             return exposed
         linked_to = np.zeros(linked.held["row"].size, bool)
-        linked_to[linked.index[found]] = True
+        linked_to[linked.index[is_linked]] = True
         row, start, end, device = (linked.held[name][linked_to] for name in ("row", "start", "end", "device"))
         # later launches are linked to long transfers again; of the others none needs to be remembered
         index = np.minimum(np.searchsorted(self._known, row), max(self._known.size - 1, 0))
-        known = self._known[index] == row if self._known.size else np.zeros(row.size, bool)
+        remembered = self._known[index] == row if self._known.size else np.zeros(row.size, bool)
         values = np.empty(row.size, np.int64)
-        values[known] = self._values[index[known]]
-        values[~known] = self._measure(start[~known], end[~known], device[~known])
+        values[remembered] = self._values[index[remembered]]
+        values[~remembered] = self._measure(start[~remembered], end[~remembered], device[~remembered])
         self._known = row
         self._values = values
-        exposed[found] = values[(np.cumsum(linked_to) - 1)[linked.index[found]]]
+        exposed[is_linked] = values[(np.cumsum(linked_to) - 1)[linked.index[is_linked]]]
         return exposed
 
     def _measure(self, start: np.ndarray, end: np.ndarray, device: np.ndarray) -> np.ndarray:
@@ -260,13 +260,13 @@ class Exposure:
         for group in np.flatnonzero((self.latest > begin) & (self.first < stop)).tolist():
             touched = (start < self.latest[group]) & (end > self.first[group])
             for value, (low, high) in self._busy(group).items() if touched.any() else ():
-                mine = np.flatnonzero(touched & (device == value))
-                if mine.size:
+                rows = np.flatnonzero(touched & (device == value))
+                if rows.size:
                     # what earlier groups cover from here on is one interval that reaches to their latest end
-                    covered = max(reach.get(value, LONG_AGO), int(start[mine].min()))
-                    near = slice(np.searchsorted(high, covered, side="right"), np.searchsorted(low, end[mine].max()))
+                    covered = max(reach.get(value, LONG_AGO), int(start[rows].min()))
+                    near = slice(np.searchsorted(high, covered, side="right"), np.searchsorted(low, end[rows].max()))
                     part = (np.maximum(low[near], reach.get(value, LONG_AGO)), high[near])
-                    exposed[mine] -= intervals.overlap(start[mine], end[mine], part)
+                    exposed[rows] -= intervals.overlap(start[rows], end[rows], part)
                 reach[value] = max(reach.get(value, LONG_AGO), int(high[-1]) if high.size else LONG_AGO)
         return exposed
 
@@ -279,8 +279,8 @@ class Exposure:
             for chunk in self.rows.chunks(["start_ns", "duration_ns", "rank", "device"], [self.rows.groups[group]]):
                 start = chunk.column("start_ns")
                 end = ends(chunk)
-                for device, mine in by_value(device_numbers(chunk)):
-                    here = slice(None) if mine is None else mine
+                for device, rows in by_value(device_numbers(chunk)):
+                    here = slice(None) if rows is None else rows
                     parts.setdefault(device, []).append(intervals.union(start[here], end[here]))
             self._held[group] = {
                 device: intervals.union(*(np.concatenate(side) for side in zip(*pairs, strict=True)))

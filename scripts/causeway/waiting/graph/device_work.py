@@ -41,19 +41,19 @@ def _launches(folder: Path, texts: Texts, full_names: bool) -> Iterator[Rows]:
     kinds = {"compute": KERNEL, "communication": COLLECTIVE, "memory": COPY}
     kind = np.array([kinds[row["class"]] for row in kernels], np.int64)[of]
     names = [row["name"] if full_names else row["short_name"][:LONGEST_NAME] for row in kernels]
-    name = np.array([texts.number(one) for one in names], np.int64)[of]
+    name = np.array([texts.number(word) for word in names], np.int64)[of]
     operators = _operators(folder, texts)
     with open_table(folder / "launches.parquet", "launches") as file:
-        known = operators.size > 0 and "operator" in file.schema_arrow.names
-    for block, batch in device_events(folder, "launches", ["configuration", *(["operator"] if known else [])]):
+        has_operator = operators.size > 0 and "operator" in file.schema_arrow.names
+    for block, batch in device_events(folder, "launches", ["configuration", *(["operator"] if has_operator else [])]):
         rows = _numbers(block)
         configuration = batch.column("configuration").to_numpy()
         queue = numbers(batch.column("queue_ns"), -1)
-        operator = numbers(batch.column("operator").cast("int64"), -1) if known else np.full(queue.size, -1)
+        operator = numbers(batch.column("operator").cast("int64"), -1) if has_operator else np.full(queue.size, -1)
         yield rows | {
             "kind": kind[configuration],
             "name": name[configuration],
-            "operator": np.where(operator < 0, -1, operators[operator]) if known else operator,
+            "operator": np.where(operator < 0, -1, operators[operator]) if has_operator else operator,
             "asked": np.where(queue < 0, UNKNOWN, rows["start"] - queue),
             "memory": np.full(queue.size, OTHER_MEMORY),
         }

@@ -104,17 +104,17 @@ class Export:
         TableError
             If a table is damaged, or not ordered by start.
         """
-        known = _Calls(builder, rank, self._calls, self._resolution)
+        calls = _Calls(builder, rank, self._calls, self._resolution)
         for rows in _calls_in_order(self.folder, builder, rank):
-            known.take(rows, scopes_of(rows, self._synchronised))
+            calls.take(rows, scopes_of(rows, self._synchronised))
         made_by = builder.scratch.columns(call=np.int32)
         sources = work_sources(self.folder, builder.texts, full_names=self._full_names)
         for rows in _work_in_order(sources, self.clock, rank):
-            made_by.append(call=known.joined(rows))
+            made_by.append(call=calls.joined(rows))
             streams = builder.streams_of(rows["rank"], rows["device"], rows["stream"])
             builder.work.append(**rows | {"end": self.clock.aligned(rows["end"]), "stream": streams})
             builder.scratch.used(streams.size)
-        known.finish(self.clock, made_by.arrays()["call"])
+        calls.finish(self.clock, made_by.arrays()["call"])
 
     def event_waits(self) -> np.ndarray:
         """Return the waits of streams for events of other streams, on the dataset's time line; int64, shape (4, k), as
@@ -148,20 +148,20 @@ def scopes_of(calls: Rows, synchronised: Synchronised) -> np.ndarray:
     scope = np.where(calls["waits"] == NOTHING, NO_SCOPE, ALL_STREAMS)
     rank, correlation, stream = synchronised
     if rank.size:
-        known = np.argsort(rank << 40 | correlation, kind="stable")
-        keys = (rank << 40 | correlation)[known]
+        order = np.argsort(rank << 40 | correlation, kind="stable")
+        keys = (rank << 40 | correlation)[order]
         own = np.where(calls["correlation"] >= 0, calls["rank"] << 40 | calls["correlation"], -1)
-        at = np.minimum(np.searchsorted(keys, own), keys.size - 1)
-        found = (keys[at] == own) & (calls["waits"] == OWN_STREAM)
-        scope = np.where(found, stream[known][at], scope)
+        position = np.minimum(np.searchsorted(keys, own), keys.size - 1)
+        is_named = (keys[position] == own) & (calls["waits"] == OWN_STREAM)
+        scope = np.where(is_named, stream[order][position], scope)
     return scope
 
 
 def _of_rank(pieces: Iterable[Rows], rank: int) -> Iterator[Rows]:
     """Give the rows of a rank piece by piece, each of which is ordered by start."""
     for piece in pieces:
-        mine = piece["rank"] == rank
-        rows = piece if mine.all() else {name: values[mine] for name, values in piece.items()}
+        of_rank = piece["rank"] == rank
+        rows = piece if of_rank.all() else {name: values[of_rank] for name, values in piece.items()}
         if rows["start"].size:
             _check_order(rows)
             yield rows
@@ -272,21 +272,21 @@ class _Calls:
         the last.
         """
         number = rows["call"]
-        known = np.flatnonzero((number >= 0) & (number < self._top.size))
-        top = self._top[number[known]]
-        began = (top >= 0) & (self._start[top] <= rows["began"][known])
-        known = known[began]
+        with_call = np.flatnonzero((number >= 0) & (number < self._top.size))
+        top = self._top[number[with_call]]
+        began = (top >= 0) & (self._start[top] <= rows["began"][with_call])
+        with_call = with_call[began]
         top = top[began]
         call = np.full(number.size, -1, np.int32)
-        call[known] = top
+        call[with_call] = top
         self._made[top] = 1
         own = np.flatnonzero(self._waits[top] == OWN_STREAM)
-        own = own[np.argsort(rows["source"][known[own]], kind="stable")]
-        by = rows["source"][known[own]] + 1
+        own = own[np.argsort(rows["source"][with_call[own]], kind="stable")]
+        by = rows["source"][with_call[own]] + 1
         held = self._by[top[own]]
         chosen = np.where(held > 0, by >= held, self._scope[top[own]] == ALL_STREAMS)
         own = own[chosen]
-        self._scope[top[own]] = rows["stream"][known[own]]
+        self._scope[top[own]] = rows["stream"][with_call[own]]
         self._by[top[own]] = by[chosen]
         alone = np.flatnonzero((call == -1) & (rows["asked"] != UNKNOWN))
         call[alone] = -2 - self._alone - np.arange(alone.size)

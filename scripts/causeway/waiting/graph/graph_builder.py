@@ -94,8 +94,8 @@ class GraphBuilder:
 
     def ends_rank(self, rank: int, *, in_order: bool = True) -> None:
         """Note that what was appended since the last rank is that of a rank: of several exports if not `in_order`."""
-        for found, columns in ((self._work_of, self.work), (self._calls_of, self.calls)):
-            found[rank] = max((end for _, end in found.values()), default=0), columns.rows
+        for extents, columns in ((self._work_of, self.work), (self._calls_of, self.calls)):
+            extents[rank] = max((end for _, end in extents.values()), default=0), columns.rows
         if not in_order:
             self._unordered.append(rank)
 
@@ -122,18 +122,18 @@ class GraphBuilder:
         """Return what calls wait for, streams by the number of their row; a stream without work, and a call that takes
         no time: nothing; int32, shape (m,).
         """
-        found = self.scratch.array(calls["scope"].size, np.int32)
+        scopes = self.scratch.array(calls["scope"].size, np.int32)
         for rank, (begin, end) in self._calls_of.items():
             own = sorted((key[2], key[1], row) for row, key in enumerate(streams) if key[0] == rank)
-            known = np.array([number for number, _, _ in own] or [-1])
+            numbers = np.array([number for number, _, _ in own] or [-1])
             rows = np.array([row for _, _, row in own] or [NO_SCOPE], np.int32)
             for part in self.scratch.windows(end, begin):
                 scope = calls["scope"][part]
-                at = np.minimum(np.searchsorted(known, scope), known.size - 1)
-                named = np.where(known[at] == scope, rows[at], NO_SCOPE)
+                position = np.minimum(np.searchsorted(numbers, scope), numbers.size - 1)
+                named = np.where(numbers[position] == scope, rows[position], NO_SCOPE)
                 takes_time = calls["end"][part] > calls["start"][part]
-                found[part] = np.where(takes_time, np.where(scope >= 0, named, scope), NO_SCOPE)
-        return found
+                scopes[part] = np.where(takes_time, np.where(scope >= 0, named, scope), NO_SCOPE)
+        return scopes
 
     def graph(self, collectives: Sequence[Matched], staying: StayingTime | None = None) -> tuple[Graph, np.ndarray]:
         """Return the graph of all that was taken, and for each work the work of another stream that it waited for
@@ -182,10 +182,10 @@ class GraphBuilder:
             codes[part] = to[codes[part]]
 
 
-def _numbered(known: dict, *columns: np.ndarray) -> np.ndarray:
-    """Return the number of each row of some columns, int32 of shape (n,); `known` takes those that are new."""
+def _numbered(codes: dict, *columns: np.ndarray) -> np.ndarray:
+    """Return the number of each row of some columns, int32 of shape (n,); `codes` takes those that are new."""
     rows, number = distinct_rows(*columns)
-    return np.array([known.setdefault(key, len(known)) for key in zip(*rows.tolist(), strict=True)], np.int32)[number]
+    return np.array([codes.setdefault(key, len(codes)) for key in zip(*rows.tolist(), strict=True)], np.int32)[number]
 
 
 def _give_members(graph: Graph, collectives: Sequence[Matched]) -> None:
@@ -203,14 +203,14 @@ def _give_members(graph: Graph, collectives: Sequence[Matched]) -> None:
         parts = [np.zeros(0, np.int64)]
         for part in graph.scratch.windows(end, begin):
             parts.append(part.start + np.flatnonzero(work.kind[part] == COLLECTIVE))
-        mine = np.concatenate(parts)
-        start = work.start[mine]
+        rows = np.concatenate(parts)
+        start = work.start[rows]
         for first, row in groups[rank]:
-            at = np.searchsorted(start, row)
-            found = at < mine.size
-            found[found] &= start[at[found]] == row[found]
-            work.member[mine[at[found]]] = first + np.flatnonzero(found)
-        given = work.member[mine]
+            position = np.searchsorted(start, row)
+            matches = position < rows.size
+            matches[matches] &= start[position[matches]] == row[matches]
+            work.member[rows[position[matches]]] = first + np.flatnonzero(matches)
+        given = work.member[rows]
         np.add.at(members, given[given >= 0], 1)
     graph.sizes = np.concatenate([np.zeros(0, np.int64), *(group.bus_bytes for group in collectives)])
     graph.members = members
@@ -256,24 +256,24 @@ def explicit_waits(graph: Graph, waits: np.ndarray, streams: list[tuple[int, int
         -1: none.
     """
     work = graph.work
-    found = graph.scratch.array(work.start.size, np.int32, -1)
+    waited_for = graph.scratch.array(work.start.size, np.int32, -1)
     rows: dict[tuple[int, int], int] = {}
     for row, (rank, _, stream) in enumerate(streams):
         rows.setdefault((rank, stream), row)
     keys = np.unique(waits[[0, 1, 3]], axis=1) if waits.size else np.zeros((3, 0), np.int64)
     for number, rank in enumerate(graph.ranks):
-        mine = waits[:, waits[0] == rank] if keys.size else waits
+        own_waits = waits[:, waits[0] == rank] if keys.size else waits
         pairs = {}
         for of_rank, stream, source in keys.T.tolist():
             if of_rank == rank and (rank, stream) in rows and (rank, source) in rows:
-                moments = np.sort(mine[2, (mine[1] == stream) & (mine[3] == source)])
+                moments = np.sort(own_waits[2, (own_waits[1] == stream) & (own_waits[3] == source)])
                 pairs[rows[rank, stream], rows[rank, source]] = moments
         if pairs:
-            _give(found, graph, number, pairs)
-    return found
+            _give(waited_for, graph, number, pairs)
+    return waited_for
 
 
-def _give(found: np.ndarray, graph: Graph, rank: int, pairs: dict[Pair, np.ndarray]) -> None:
+def _give(waited_for: np.ndarray, graph: Graph, rank: int, pairs: dict[Pair, np.ndarray]) -> None:
     work = graph.work
     offsets = np.cumsum([0, *(moments.size for moments in pairs.values())])
     moments = np.concatenate(list(pairs.values()))
@@ -290,16 +290,16 @@ def _give(found: np.ndarray, graph: Graph, rank: int, pairs: dict[Pair, np.ndarr
         _follow(part.start, part.stop, nodes, of_pairs, state, reached, target, origin)
     for number, (_, source) in enumerate(pairs):
         origin[reached[1, number] : offsets[number + 1]] = state[source, 1]
-        mine = slice(offsets[number], offsets[number + 1])
-        usable = (target[mine] >= 0) & (origin[mine] >= 0)
-        late = target[mine][usable]
-        early = origin[mine][usable]
+        span = slice(offsets[number], offsets[number + 1])
+        usable = (target[span] >= 0) & (origin[span] >= 0)
+        late = target[span][usable]
+        early = origin[span][usable]
         before = work.end[early] <= work.start[late] + graph.resolution
         late = late[before]
         early = early[before]
-        held = found[late]
+        held = waited_for[late]
         later = (held < 0) | (work.end[early] > work.end[held])
-        found[late[later]] = early[later]
+        waited_for[late[later]] = early[later]
 
 
 def _by_stream(stream: list[int], streams: int) -> tuple[np.ndarray, np.ndarray]:

@@ -68,20 +68,20 @@ def call_pieces(folder: Path, texts: Texts) -> Iterator[Rows]:
     latest: dict[int, int] = {}  # thread of the last call of each rank so far
     for rows in _recorded_calls(folder, texts):
         rank = rows["rank"]
-        found = [rows]
+        parts = [rows]
         last = int(rows["start"].max())
-        for of, moment in [one for one in accesses if one[1] <= last]:
-            mine = np.flatnonzero(rank == of)
-            before = mine[rows["start"][mine] <= moment]
+        for of, moment in [access for access in accesses if access[1] <= last]:
+            of_rank = np.flatnonzero(rank == of)
+            before = of_rank[rows["start"][of_rank] <= moment]
             thread = int(rows["thread"][before[-1]]) if before.size else latest.get(of)
-            thread = int(rows["thread"][mine[0]]) if thread is None and mine.size else thread
+            thread = int(rows["thread"][of_rank[0]]) if thread is None and of_rank.size else thread
             if thread is not None:
-                found.append(_access(of, moment, thread, texts))
+                parts.append(_access(of, moment, thread, texts))
                 accesses.remove((of, moment))
         for of in np.unique(rank).tolist():
             latest[of] = int(rows["thread"][np.flatnonzero(rank == of)[-1]])
-        joined = {name: np.concatenate([part[name] for part in found]) for name in rows} if len(found) > 1 else rows
-        if len(found) > 1:
+        joined = {name: np.concatenate([part[name] for part in parts]) for name in rows} if len(parts) > 1 else rows
+        if len(parts) > 1:
             order = np.argsort(joined["start"], kind="stable")
             joined = {name: values[order] for name, values in joined.items()}
         yield joined
@@ -99,7 +99,7 @@ def _accesses(folder: Path) -> list[tuple[int, int]]:
         moved = np.isin(batch.column("copy_kind").to_numpy(), MIGRATIONS)
         block = {name: values[moved] for name, values in times(batch).items()}
         widen(spans, batch.column("rank").to_numpy()[moved], block)
-    return sorted(((rank, moment) for rank, ends in spans.items() for moment in ends), key=lambda one: one[::-1])
+    return sorted(((rank, moment) for rank, ends in spans.items() for moment in ends), key=lambda access: access[::-1])
 
 
 def _access(rank: int, moment: int, thread: int, texts: Texts) -> Rows:
@@ -114,12 +114,12 @@ def _recorded_calls(folder: Path, texts: Texts) -> Iterator[Rows]:
     for batch in chunks(folder, "calls", ["start_ns", "duration_ns", "rank", "thread", "name", "correlation", "call"]):
         names = batch.column("name")
         words = [text[:LONGEST_NAME] for text in names.dictionary.to_pylist()]
-        at = names.indices.to_numpy()
+        code = names.indices.to_numpy()
         yield times(batch) | {
             "rank": batch.column("rank").to_numpy().astype(np.int64),
             "thread": numbers(batch.column("thread"), NO_THREAD),
-            "name": np.array([texts.number(word) for word in words], np.int64)[at],
-            "waits": np.array([waits_of(word) for word in words], np.int64)[at],
+            "name": np.array([texts.number(word) for word in words], np.int64)[code],
+            "waits": np.array([waits_of(word) for word in words], np.int64)[code],
             "correlation": numbers(batch.column("correlation"), -1),
             "call": batch.column("call").to_numpy().astype(np.int64),
         }
@@ -145,10 +145,10 @@ def unseen_waits(asked: np.ndarray, queued: np.ndarray, end: np.ndarray) -> np.n
     """
     order = np.argsort(queued, kind="stable")
     latest = np.maximum.accumulate(end[order])
-    at = np.searchsorted(queued[order], asked)
-    found = np.where(at > 0, latest[at - 1], UNKNOWN) if at.size else asked
+    count = np.searchsorted(queued[order], asked)
+    waited = np.where(count > 0, latest[count - 1], UNKNOWN) if count.size else asked
     before = np.concatenate([asked[:1], asked[:-1]])
-    return np.where((found <= asked) & (found > before), found, UNKNOWN)
+    return np.where((waited <= asked) & (waited > before), waited, UNKNOWN)
 
 
 def with_waits(asked: np.ndarray, ended: np.ndarray, texts: Texts) -> tuple[Rows, np.ndarray]:
@@ -182,11 +182,11 @@ def with_waits(asked: np.ndarray, ended: np.ndarray, texts: Texts) -> tuple[Rows
 
 def synchronised_streams(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return rank, correlation and stream of the calls that wait for one stream; int64, shape (k,) each."""
-    found = [np.zeros((3, 0), np.int64)]
+    parts = [np.zeros((3, 0), np.int64)]
     for kinds, rows in dependencies(folder, "rank", "correlation", "stream"):
-        one = np.isin(kinds, ("synchronise_stream", "synchronise_event"))
-        found.append(rows[:, one & (rows[1] >= 0) & (rows[2] >= 0)])
-    rank, correlation, stream = np.concatenate(found, axis=1)
+        of_stream = np.isin(kinds, ("synchronise_stream", "synchronise_event"))
+        parts.append(rows[:, of_stream & (rows[1] >= 0) & (rows[2] >= 0)])
+    rank, correlation, stream = np.concatenate(parts, axis=1)
     return rank, correlation, stream
 
 
@@ -194,7 +194,7 @@ def event_waits(folder: Path) -> np.ndarray:
     """Return the waits of streams for events of other streams: rank, stream, start (own clock) and stream of the event;
     int64, shape (4, k).
     """
-    found = [np.zeros((4, 0), np.int64)]
+    parts = [np.zeros((4, 0), np.int64)]
     for kinds, rows in dependencies(folder, "rank", "stream", "start_ns", "source_stream"):
-        found.append(rows[:, (kinds == WAIT) & (rows[1] >= 0) & (rows[3] >= 0) & (rows[1] != rows[3])])
-    return np.concatenate(found, axis=1)
+        parts.append(rows[:, (kinds == WAIT) & (rows[1] >= 0) & (rows[3] >= 0) & (rows[1] != rows[3])])
+    return np.concatenate(parts, axis=1)

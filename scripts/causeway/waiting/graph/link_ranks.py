@@ -34,11 +34,11 @@ def linked(graph: Graph, explicit: np.ndarray) -> Links:
         links.other[begin:end] = explicit[begin:end]
         sweep(graph, links, rank, probed[rank])
     parts = [np.arange(*pair) for pair in zip(graph.work_of[:, 0], probed[:, 0], strict=True)]
-    mine = np.concatenate([np.zeros(0, np.int64), *parts])
-    direct = mine[(links.bound[mine] == BY_CALL) & (work.call[mine] >= 0)]
+    rows = np.concatenate([np.zeros(0, np.int64), *parts])
+    direct = rows[(links.bound[rows] == BY_CALL) & (work.call[rows] >= 0)]
     direct = direct[calls.end[work.call[direct]] <= work.start[direct]]
     start_up = _median(work.start[direct] - calls.end[work.call[direct]], DEFAULT_START_UP_NS)
-    queued = mine[links.bound[mine] == BY_STREAM]
+    queued = rows[links.bound[rows] == BY_STREAM]
     asked = np.full(queued.size, np.iinfo(np.int64).min)
     made = work.call[queued] >= 0
     asked[made] = calls.end[work.call[queued[made]]]
@@ -94,9 +94,9 @@ def sweep(graph: Graph, links: Links, rank: int, until: np.ndarray | None = None
         Where its work, calls and returns end; else where they do.
     """
     ranks = len(graph.ranks)
-    at = graph.cursors()[rank]
+    cursors = graph.cursors()[rank]
     if until is not None:
-        at[3:] = until
+        cursors[3:] = until
     nodes = nodes_of(graph)
     streams = LINKED_STREAMS.of(
         rank=graph.stream_rank, device=graph.stream_device, offsets=offsets_of(graph.stream_rank, ranks),
@@ -106,10 +106,10 @@ def sweep(graph: Graph, links: Links, rank: int, until: np.ndarray | None = None
         rank=graph.thread_rank, offsets=offsets_of(graph.thread_rank, ranks),
         latest=np.full((graph.thread_rank.size, 3), -1),
     )  # fmt: skip
-    found = bounds_of(links)
+    bounds = bounds_of(links)
     done = WINDOW
     while done == WINDOW:
-        done = link(at, WINDOW, nodes, streams, threads, links.start_up, found)
+        done = link(cursors, WINDOW, nodes, streams, threads, links.start_up, bounds)
         graph.scratch.used(done)
 
 
@@ -124,35 +124,35 @@ def first_nodes(graph: Graph, most: int) -> np.ndarray:
         How many: all, where there are no more. Of equal times returns of calls come first, then begins, then work; of
         these those of the first rank.
     """
-    at = graph.cursors()
+    cursors = graph.cursors()
     columns = (graph.work.start, graph.calls.start, graph.calls.end, graph.returns)
-    if (at[:, 3:] - at[:, :3]).sum() <= most:
-        return at[:, 3:].copy()
+    if (cursors[:, 3:] - cursors[:, :3]).sum() <= most:
+        return cursors[:, 3:].copy()
     low, high = (sign * (1 << 62) for sign in (-1, 1))
     while high - low > 1:  # the last moment up to which there are not too many
         middle = (low + high) // 2
-        if (_until(middle, at, *columns) - at[:, :3]).sum() <= most:
+        if (_until(middle, cursors, *columns) - cursors[:, :3]).sum() <= most:
             low = middle
         else:
             high = middle
-    found, more = (_until(moment, at, *columns) for moment in (low, high))
-    left = most - int((found - at[:, :3]).sum())
+    ends, more = (_until(moment, cursors, *columns) for moment in (low, high))
+    left = most - int((ends - cursors[:, :3]).sum())
     for kind in (2, 1, 0):
-        for rank in range(len(found)):
-            taken = min(left, int(more[rank, kind] - found[rank, kind]))
-            found[rank, kind] += taken
+        for rank in range(len(ends)):
+            taken = min(left, int(more[rank, kind] - ends[rank, kind]))
+            ends[rank, kind] += taken
             left -= taken
-    return found
+    return ends
 
 
 @compiled(int64[:, ::1](int64, int64[:, ::1], I8, I8, I8, I4))
-def _until(moment, at, start, call_start, call_end, returns):
+def _until(moment, cursors, start, call_start, call_end, returns):
     """Return where the work, calls and returns of each rank that are not after a moment end."""
-    found = np.empty((len(at), 3), np.int64)
-    for rank in range(len(at)):
+    ends = np.empty((len(cursors), 3), np.int64)
+    for rank in range(len(cursors)):
         for kind in range(3):
-            low = at[rank, kind]
-            high = at[rank, 3 + kind]
+            low = cursors[rank, kind]
+            high = cursors[rank, 3 + kind]
             while low < high:
                 middle = (low + high) // 2
                 if kind == 0:
@@ -165,5 +165,5 @@ def _until(moment, at, start, call_start, call_end, returns):
                     low = middle + 1
                 else:
                     high = middle
-            found[rank, kind] = low
-    return found
+            ends[rank, kind] = low
+    return ends

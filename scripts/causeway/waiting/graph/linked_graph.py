@@ -68,12 +68,12 @@ def linked_graph(
 
 
 def _usable(folders: Sequence[Path], clocks: Mapping[str, Clock]) -> dict[Path, Clock]:
-    found = {}
+    usable = {}
     for folder in folders:
         document = read_json(folder / "capabilities.json")
         if has_time_line(document):
-            found[folder] = clocks[document["export"]]
-    return found
+            usable[folder] = clocks[document["export"]]
+    return usable
 
 
 def _too_many(folders: Iterable[Path]) -> str | None:
@@ -137,11 +137,11 @@ def read_graph(
 
 def _ranks_of(folder: Path) -> list[int]:
     """Return the ranks of which an export has events."""
-    found: set[int] = set()
+    ranks: set[int] = set()
     for table in TABLES:
         for batch in chunks(folder, table, ["rank"]):
-            found.update(np.unique(batch.column("rank").to_numpy()).tolist())
-    return sorted(found)
+            ranks.update(np.unique(batch.column("rank").to_numpy()).tolist())
+    return sorted(ranks)
 
 
 def _units(ranks: Mapping[Path, list[int]]) -> list[list[Path]]:
@@ -149,8 +149,11 @@ def _units(ranks: Mapping[Path, list[int]]) -> list[list[Path]]:
     units: list[tuple[set[int], list[Path]]] = []
     for folder, own in ranks.items():
         shared = [unit for unit in units if unit[0] & set(own)]
-        joined = (set(own).union(*(unit[0] for unit in shared)), [one for unit in shared for one in unit[1]] + [folder])
-        at = units.index(shared[0]) if shared else len(units)
+        joined = (
+            set(own).union(*(unit[0] for unit in shared)),
+            [other for unit in shared for other in unit[1]] + [folder],
+        )
+        position = units.index(shared[0]) if shared else len(units)
         units = [unit for unit in units if unit not in shared]
-        units.insert(at, joined)
+        units.insert(position, joined)
     return [unit for _, unit in units]

@@ -58,12 +58,12 @@ latest : ndarray of int64, shape (threads, 3), filled with -1
 
 
 @compiled_borrowing(int64(I8, int64, int64, I8, I8, I8, I4))
-def next_node(at, n, m, start, call_start, call_end, returns):
+def next_node(cursor, n, m, start, call_start, call_end, returns):
     """Return the next node of a rank: work i as i, the begin of call j as n + j, its return as n + m + j; -1: no more.
 
     Parameters
     ----------
-    at : array of int64, shape (6,)
+    cursor : array of int64, shape (6,)
         `Graph.cursors`: the next work, call and return, and where each ends.
     n, m : int
         All work and all calls.
@@ -73,28 +73,28 @@ def next_node(at, n, m, start, call_start, call_end, returns):
         Calls that wait, of each rank in the order of their ends.
     """
     best = np.iinfo(np.int64).max
-    found = -1
-    if at[2] < at[5]:
-        c = int64(returns[at[2]])
+    node = -1
+    if cursor[2] < cursor[5]:
+        c = int64(returns[cursor[2]])
         best = call_end[c]
-        found = n + m + c
-    if at[1] < at[4] and call_start[at[1]] < best:
-        best = call_start[at[1]]
-        found = n + at[1]
-    if at[0] < at[3] and start[at[0]] < best:
-        found = at[0]
-    return found
+        node = n + m + c
+    if cursor[1] < cursor[4] and call_start[cursor[1]] < best:
+        best = call_start[cursor[1]]
+        node = n + cursor[1]
+    if cursor[0] < cursor[3] and start[cursor[0]] < best:
+        node = cursor[0]
+    return node
 
 
 @compiled_borrowing(void(int64[::1], int64, int64, int64))
-def pass_node(at, node, n, m):
+def pass_node(cursor, node, n, m):
     """Go past a node that `next_node` gave."""
     if node >= n + m:
-        at[2] += 1
+        cursor[2] += 1
     elif node >= n:
-        at[1] += 1
+        cursor[1] += 1
     else:
-        at[0] += 1
+        cursor[0] += 1
 
 
 @compiled_borrowing(int64(int64, int64, int64, int64, I8))
@@ -114,9 +114,9 @@ def latest_ended(scope, rank, moment, after, ends, recent, offsets):
     stop = scope + 1 if scope >= 0 else offsets[rank + 1]
     best = -1
     for s in range(first, stop):
-        found = ended_by(moment, recent[s, 0], recent[s, 1], -1, ends)
-        if found >= 0 and ends[found] > after and (best < 0 or ends[found] > ends[best]):
-            best = found
+        work = ended_by(moment, recent[s, 0], recent[s, 1], -1, ends)
+        if work >= 0 and ends[work] > after and (best < 0 or ends[work] > ends[best]):
+            best = work
     return best
 
 
@@ -167,8 +167,8 @@ def _call_before(call, rank, call_end, threads, latest, thread_offsets, begin):
 @compiled_borrowing(void(int64, int64, I4, int64[:, ::1], I8))
 def _note_call(call, rank, threads, latest, thread_offsets):
     """Note that a thread of a rank makes a call."""
-    for one in range(thread_offsets[rank], thread_offsets[rank + 1]):
-        latest[one, 2] += 1
+    for thread in range(thread_offsets[rank], thread_offsets[rank + 1]):
+        latest[thread, 2] += 1
     latest[threads[call], 0] = call
     latest[threads[call], 2] = 0
 
@@ -198,44 +198,44 @@ def _recorded_bound(w, previous, other, nodes):
 
 
 @compiled_borrowing(int64(int64[::1], int64, NODES, LINKED_STREAMS, LINKED_THREADS, int64, BOUNDS))
-def link(at, most, nodes, streams, threads, start_up, found):
+def link(cursor, most, nodes, streams, threads, start_up, bounds):
     """Write what the next nodes of a rank waited for; return how many there were.
 
     Parameters
     ----------
-    at : array of int64, shape (6,)
+    cursor : array of int64, shape (6,)
         Where the rank's nodes go on: see `next_node`; moved on.
     most : int
         Nodes that are taken at once.
     nodes, streams, threads : NODES, LINKED_STREAMS, LINKED_THREADS
     start_up : int
         Usual start-up latency, ns.
-    found : BOUNDS
+    bounds : BOUNDS
     """
     n = nodes.start.size
     m = nodes.call_start.size
     recent = streams.recent
     done = 0
     while done < most:
-        node = next_node(at, n, m, nodes.start, nodes.call_start, nodes.call_end, nodes.returns)
+        node = next_node(cursor, n, m, nodes.start, nodes.call_start, nodes.call_end, nodes.returns)
         if node < 0:
             break
-        pass_node(at, node, n, m)
+        pass_node(cursor, node, n, m)
         done += 1
         if node >= n + m:
             c = node - n - m
             rank = int64(threads.rank[nodes.thread[c]])
             moment = seen_until(c, nodes)
             after = nodes.call_start[c]
-            found.call_work[c] = latest_ended(
+            bounds.call_work[c] = latest_ended(
                 int64(nodes.scope[c]), rank, moment, after, nodes.end, recent, streams.offsets
             )
             continue
         if node >= n:
             c = node - n
             rank = int64(threads.rank[nodes.thread[c]])
-            found.call_work[c] = -1
-            found.call_before[c] = _call_before(
+            bounds.call_work[c] = -1
+            bounds.call_before[c] = _call_before(
                 c, rank, nodes.call_end, nodes.thread, threads.latest, threads.offsets, nodes.call_start[c]
             )
             _note_call(c, rank, nodes.thread, threads.latest, threads.offsets)
@@ -243,18 +243,18 @@ def link(at, most, nodes, streams, threads, start_up, found):
         s = int64(nodes.stream[node])
         rank = int64(streams.rank[s])
         previous = recent[s, 0]
-        found.before[node] = previous
+        bounds.before[node] = previous
         begin = nodes.start[node]
-        ready, how = _recorded_bound(node, previous, int64(found.other[node]), nodes)
-        if found.other[node] < 0 and (how == NO_BOUND or begin - ready > 2 * start_up):
+        ready, how = _recorded_bound(node, previous, int64(bounds.other[node]), nodes)
+        if bounds.other[node] < 0 and (how == NO_BOUND or begin - ready > 2 * start_up):
             after = max(ready, begin - INFERRED_NS) if how != NO_BOUND or nodes.call[node] >= 0 else ready
-            one = latest_ended(ALL_STREAMS, rank, begin + nodes.resolution, after, nodes.end, recent, streams.offsets)
-            if one < 0 and how != NO_BOUND and nodes.kind[node] == KERNEL:
-                one = _kernel_in_the_way(node, rank, nodes, streams)
-            if one >= 0:
-                found.other[node] = one
+            other = latest_ended(ALL_STREAMS, rank, begin + nodes.resolution, after, nodes.end, recent, streams.offsets)
+            if other < 0 and how != NO_BOUND and nodes.kind[node] == KERNEL:
+                other = _kernel_in_the_way(node, rank, nodes, streams)
+            if other >= 0:
+                bounds.other[node] = other
                 how = BY_WORK
-        found.bound[node] = how
+        bounds.bound[node] = how
         recent[s, 1] = previous
         recent[s, 0] = node
     return done

@@ -160,7 +160,7 @@ class Graph:
     def cursors(self) -> np.ndarray:
         """Return for each rank its next work, call and return, and where each ends; int64, shape (ranks, 6)."""
         each = (self.work_of, self.calls_of, self.returns_of)
-        return np.concatenate([np.stack([one[:, side] for one in each], axis=1) for side in (0, 1)], axis=1)
+        return np.concatenate([np.stack([extents[:, side] for extents in each], axis=1) for side in (0, 1)], axis=1)
 
 
 def _rows_of(rank: np.ndarray, ranks: int) -> np.ndarray:
@@ -169,7 +169,7 @@ def _rows_of(rank: np.ndarray, ranks: int) -> np.ndarray:
 
 
 @compiled(int64(int64, int64, I8, I4, int64, int64, int32[::1]))
-def order_returns(begin, stop, end, scope, first, at, returns):
+def order_returns(begin, stop, end, scope, first, next_return, returns):
     """Put the calls of a rank that wait among `returns` by their ends, of equal ends in their order; return where the
     next belongs. A thread is in one call at a time: few of the earlier calls end later.
 
@@ -179,20 +179,20 @@ def order_returns(begin, stop, end, scope, first, at, returns):
         The calls that are put.
     end : array of int64, shape (m,), ns
     scope : array of int32, shape (m,)
-    first, at : int
+    first, next_return : int
         Where the rank's returns begin, and where the next belongs.
     returns : array of int32, output
     """
     for c in range(begin, stop):
         if scope[c] == NO_SCOPE:
             continue
-        to = at
+        to = next_return
         while to > first and end[returns[to - 1]] > end[c]:
             returns[to] = returns[to - 1]
             to -= 1
         returns[to] = c
-        at += 1
-    return at
+        next_return += 1
+    return next_return
 
 
 Texts = Numbers[str]

@@ -52,14 +52,14 @@ class Scratch:
         shape = (shape,) if isinstance(shape, int) else shape
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if self._folder is None or size < SMALLEST_FILE:
-            found: np.ndarray = np.zeros(shape, dtype)
+            array: np.ndarray = np.zeros(shape, dtype)
         else:
             with tempfile.TemporaryFile(dir=self._folder) as file:
                 os.posix_fallocate(file.fileno(), 0, size)
-                found = self.mapped(file.fileno(), size).view(dtype).reshape(shape)
-        for part in self.windows(len(found)) if fill else ():
-            found[part] = fill
-        return found
+                array = self.mapped(file.fileno(), size).view(dtype).reshape(shape)
+        for part in self.windows(len(array)) if fill else ():
+            array[part] = fill
+        return array
 
     def windows(self, rows: int, first: int = 0, ranks: int = 1) -> Iterator[slice]:
         """Give the rows from `first` to `rows`, `WINDOW` at a time, or fewer where each stands for a row of so many
@@ -73,36 +73,36 @@ class Scratch:
 
     def copy(self, values: np.ndarray) -> np.ndarray:
         """Return a copy of `values`, of any shape and of the same shape."""
-        found = self.array(values.shape, values.dtype.type)
+        copy = self.array(values.shape, values.dtype.type)
         for part in self.windows(len(values)):
-            found[part] = values[part]
-        return found
+            copy[part] = values[part]
+        return copy
 
-    def taken(self, values: np.ndarray, at: np.ndarray) -> np.ndarray:
-        """Return in memory `values`, of shape (n,), at the rows `at`, ascending, of shape (k,); of shape (k,)."""
-        found = np.empty(at.size, values.dtype)
-        for part in self._near(at):
-            found[part] = values[at[part]]
-        return found
+    def taken(self, values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return in memory `values`, of shape (n,), at `rows`, ascending, of shape (k,); of shape (k,)."""
+        taken = np.empty(rows.size, values.dtype)
+        for part in self._near(rows):
+            taken[part] = values[rows[part]]
+        return taken
 
-    def put(self, values: np.ndarray, at: np.ndarray, new: np.ndarray) -> None:
-        """Write `new`, of shape (k,), into `values`, of shape (n,), at the rows `at`, of shape (k,), ascending."""
-        for part in self._near(at):
-            values[at[part]] = new[part]
+    def put(self, values: np.ndarray, rows: np.ndarray, new: np.ndarray) -> None:
+        """Write `new`, of shape (k,), into `values`, of shape (n,), at `rows`, of shape (k,), ascending."""
+        for part in self._near(rows):
+            values[rows[part]] = new[part]
 
-    def _near(self, at: np.ndarray) -> Iterator[slice]:
+    def _near(self, rows: np.ndarray) -> Iterator[slice]:
         """Give the parts of ascending rows that lie within `WINDOW` rows of each other."""
         begin = 0
-        while begin < at.size:
-            stop = begin + int(np.searchsorted(at[begin : begin + WINDOW], int(at[begin]) + WINDOW))
+        while begin < rows.size:
+            stop = begin + int(np.searchsorted(rows[begin : begin + WINDOW], int(rows[begin]) + WINDOW))
             yield slice(begin, stop)
-            self.used(int(at[stop - 1] - at[begin]) + 1)
+            self.used(int(rows[stop - 1] - rows[begin]) + 1)
             begin = stop
 
     def mapped(self, descriptor: int, size: int) -> np.ndarray:
         """Return the bytes of a file as an array; uint8, shape (size,)."""
         held = mmap.mmap(descriptor, size)
-        self._maps = [one for one in self._maps if one() is not None]
+        self._maps = [reference for reference in self._maps if reference() is not None]
         self._maps.append(weakref.ref(held))
         return np.frombuffer(held, np.uint8)
 
@@ -111,8 +111,8 @@ class Scratch:
         self._rows += rows
         if self._rows >= WINDOW:
             self._rows = 0
-            for one in self._maps:
-                held = one()
+            for reference in self._maps:
+                held = reference()
                 if held is not None:
                     held.madvise(mmap.MADV_DONTNEED)
 
@@ -150,9 +150,9 @@ class ReversedParts:
     def backwards(self) -> Iterator[list[np.ndarray]]:
         """Give the parts from the last to the first, once; each column of the shape (rows,) of its part."""
         with self._file:
-            for at, rows in reversed(self._parts):
-                self._file.seek(at)
-                yield [np.frombuffer(self._file.read(rows * np.dtype(one).itemsize), one) for one in self._dtypes]
+            for offset, rows in reversed(self._parts):
+                self._file.seek(offset)
+                yield [np.frombuffer(self._file.read(rows * np.dtype(dtype).itemsize), dtype) for dtype in self._dtypes]
 
 
 class GrowingColumns:
@@ -181,17 +181,17 @@ class GrowingColumns:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the columns as arrays of shape (rows,); nothing can be appended any more."""
-        found: dict[str, np.ndarray] = {}
+        arrays: dict[str, np.ndarray] = {}
         for name, dtype in self._dtypes.items():
             with self._files[name] as file:
                 if isinstance(file, io.BytesIO) or not self.rows:
                     file.seek(0)
-                    found[name] = np.frombuffer(file.read(), dtype).copy()
+                    arrays[name] = np.frombuffer(file.read(), dtype).copy()
                 else:
                     file.flush()
                     size = self.rows * np.dtype(dtype).itemsize
-                    found[name] = self._scratch.mapped(file.fileno(), size).view(dtype)
-        return found
+                    arrays[name] = self._scratch.mapped(file.fileno(), size).view(dtype)
+        return arrays
 
 
 def _file(folder: Path | None) -> IO[bytes]:

@@ -41,13 +41,13 @@ class StayingTime:
                 names = batch.column("name")
                 waits = np.array([waits_for_engine(text) for text in names.dictionary.to_pylist()], bool)
                 if waits.any():
-                    mine = batch.filter(pa.array(waits[names.indices.to_numpy()]))
-                    self._take(clock, times(mine), mine.column("rank"), numbers(mine.column("thread"), NO_THREAD))
+                    chosen = batch.filter(pa.array(waits[names.indices.to_numpy()]))
+                    self._take(clock, times(chosen), chosen.column("rank"), numbers(chosen.column("thread"), NO_THREAD))
             for batch in chunks(folder, "transfers", ["start_ns", "duration_ns", "rank", "copy_kind"]):
                 moved = np.isin(batch.column("copy_kind").to_numpy(), MIGRATIONS)
                 if moved.any():
-                    mine = batch.filter(pa.array(moved))
-                    self._take(clock, times(mine), mine.column("rank"), np.full(mine.num_rows, EVERY_THREAD))
+                    chosen = batch.filter(pa.array(moved))
+                    self._take(clock, times(chosen), chosen.column("rank"), np.full(chosen.num_rows, EVERY_THREAD))
             for batch in chunks(folder, "profiler_overhead", ["start_ns", "duration_ns", "rank"]):
                 self._take(clock, times(batch), batch.column("rank"), np.full(batch.num_rows, EVERY_THREAD))
 
@@ -55,12 +55,12 @@ class StayingTime:
         columns = np.stack([clock.aligned(rows["start"]), clock.aligned(rows["end"])])
         keys = np.stack([rank.to_numpy().astype(np.int64), thread])
         for key in np.unique(keys, axis=1).T.tolist():
-            mine = (keys == np.array(key)[:, None]).all(axis=0)
-            self._parts.setdefault(tuple(key), []).append(columns[:, mine])
+            of_key = (keys == np.array(key)[:, None]).all(axis=0)
+            self._parts.setdefault(tuple(key), []).append(columns[:, of_key])
 
     def of(self, rank: int, thread: int) -> intervals.Set:
         """Return the intervals of a rank's thread."""
-        return self._union([part for one in (thread, EVERY_THREAD) for part in self._parts.get((rank, one), ())])
+        return self._union([part for number in (thread, EVERY_THREAD) for part in self._parts.get((rank, number), ())])
 
     def mpi_of(self, rank: int, thread: int) -> intervals.Set:
         """Return when a rank's thread is in MPI."""

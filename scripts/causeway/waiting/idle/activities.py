@@ -90,18 +90,18 @@ class Activities:
 
     def code(self, text: str, priority: int = PLAIN, graph: bool = False) -> int:
         """Return the code of a text; `priority` and `graph` (whether it launches a graph) count when it is new."""
-        found = self._codes.get(text)
-        if found is None:
-            apart = {one: self._priorities.count(one) for one in (OPERATOR, SAMPLED)}
+        code = self._codes.get(text)
+        if code is None:
+            apart = {kind: self._priorities.count(kind) for kind in (OPERATOR, SAMPLED)}
             if apart.get(priority, len(self.texts) - sum(apart.values())) >= MOST_TEXTS:
                 text = _OTHERS[priority]
-                found = self._codes.get(text)
-        if found is None:
-            found = self._codes[text] = len(self.texts)
+                code = self._codes.get(text)
+        if code is None:
+            code = self._codes[text] = len(self.texts)
             self.texts.append(text)
             self._priorities.append(priority)
             self._graphs.append(graph)
-        return found
+        return code
 
     def of(self, table: str, name: str) -> int:
         """Return the code of a row of the table `calls`, `ranges`, `mpi`, `system_calls`, `host_operators` or

@@ -34,16 +34,16 @@ class EventWaits:
 
     def read_until(self, moment: int) -> None:
         """Take the waits that were asked for up to a moment."""
-        found = [self._rows]
+        parts = [self._rows]
         while self._latest is None or self._latest <= moment:
             item = next(self._source, None)
             if item is None:
                 self._latest = np.iinfo(np.int64).max
                 break
             self._latest = item[0]
-            found.append(item[1])
-        if len(found) > 1:
-            rows = np.concatenate(found, axis=1)
+            parts.append(item[1])
+        if len(parts) > 1:
+            rows = np.concatenate(parts, axis=1)
             rows = rows[:, np.argsort(rows[2], kind="stable")[-MOST_WAITS:]]
             self._rows = rows[:, np.lexsort((rows[2], rows[1], rows[0]))]
 
@@ -69,7 +69,7 @@ class EventWaits:
         asked = np.empty(rank.size, table.dtype)
         asked["key"] = rank << 32 | stream
         asked["start"] = before
-        at = np.searchsorted(table, asked, "right") - 1
-        held = table[np.maximum(at, 0)]
-        fits = (at >= 0) & (held["key"] == asked["key"]) & (held["start"] >= after)
-        return np.where(fits, self._rows[3][np.maximum(at, 0)], NONE)
+        position = np.searchsorted(table, asked, "right") - 1
+        held = table[np.maximum(position, 0)]
+        fits = (position >= 0) & (held["key"] == asked["key"]) & (held["start"] >= after)
+        return np.where(fits, self._rows[3][np.maximum(position, 0)], NONE)

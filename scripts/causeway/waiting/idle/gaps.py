@@ -149,17 +149,17 @@ def _host_time(pieces, n, gap, thread, q, host):
     """Split a gap up to q by what the launching thread did; return how many pieces there are."""
     segments = host.segments
     stop = host.offsets[thread + 1]
-    at = _first_after(segments, host.offsets[thread], stop, gap.begin)
+    row = _first_after(segments, host.offsets[thread], stop, gap.begin)
     moment = gap.begin
-    while moment < q and at < stop and segments[at, 1] < q:
-        begin = max(segments[at, 1], moment)
-        end = min(segments[at, 2], q)
-        code = segments[at, 3]
+    while moment < q and row < stop and segments[row, 1] < q:
+        begin = max(segments[row, 1], moment)
+        end = min(segments[row, 2], q)
+        code = segments[row, 3]
         n = _write(pieces, n, gap, LAUNCH_STARVED, HOST, 0, moment, begin)
         reason = BLOCKED_HOST if host.activities[code, 0] == BLOCKING else LAUNCH_STARVED
         n = _write(pieces, n, gap, reason, HOST, code, begin, end)
         moment = max(moment, end)
-        at += 1
+        row += 1
     return _write(pieces, n, gap, LAUNCH_STARVED, HOST, 0, moment, q)
 
 
@@ -215,22 +215,22 @@ def _split_gap(pieces, n, gap, call, returned, queued, start_up, host):
 
 
 @compiled_borrowing(void(int64[::1], int64, int64, int64))
-def _reach_to(known, end, name, stream):
+def _reach_to(state, end, name, stream):
     """Note how far an event reaches: in `STATE` of its device."""
-    if end > known[REACH]:
-        known[REACH] = end
-        known[NAME] = name
-        known[STREAM] = stream if stream != NO_STREAM else -1
+    if end > state[REACH]:
+        state[REACH] = end
+        state[NAME] = name
+        state[STREAM] = stream if stream != NO_STREAM else -1
 
 
 @compiled_borrowing(int64(int64, GAP_EVENTS, HOST_SEGMENTS, START_UPS, DEVICE_STATES, _M2, _W))
-def take_events(begin_at, events, host, start_up, known, pieces, written):
+def take_events(begin_at, events, host, start_up, device_states, pieces, written):
     """Take events from number `begin_at` on; return the number of the first that was not taken, as the pieces are full.
 
     Parameters
     ----------
     begin_at : int
-    events, host, start_up, known : GAP_EVENTS, HOST_SEGMENTS, START_UPS, DEVICE_STATES
+    events, host, start_up, device_states : GAP_EVENTS, HOST_SEGMENTS, START_UPS, DEVICE_STATES
     pieces : array of int64, shape (rows, 7), output
         `PIECE`.
     written : array of int64, shape (1,), output
@@ -242,7 +242,7 @@ def take_events(begin_at, events, host, start_up, known, pieces, written):
     for i in range(begin_at, events.starts.size):
         d = int64(events.devices[i])
         start = events.starts[i]
-        state = known.state[d]
+        state = device_states.state[d]
         number = events.calls[i]
         slot = number & mask
         call = slot if number >= 0 and slots[slot, CALL] == number + 1 else int64(-1)
@@ -265,9 +265,9 @@ def take_events(begin_at, events, host, start_up, known, pieces, written):
             slots[call, USER] = d + 1
         if i < events.stream_rows.size:
             row = events.stream_rows[i]
-            known.before[i] = known.called[row]
+            device_states.before[i] = device_states.called[row]
             if events.called_at[i] != UNKNOWN:
-                known.called[row] = events.called_at[i]
+                device_states.called[row] = events.called_at[i]
         _reach_to(state, events.ends[i], events.names[i], stream)
     written[0] = n
     return events.starts.size

@@ -36,17 +36,17 @@ opened : ndarray of int64, shape (threads, DEPTH, 3), updated
 
 
 @compiled_borrowing(boolean(_W, _W, _R2))
-def _hides(one, other, activities):
-    """Return whether of two open activities `one` is what the thread does: it has the higher priority, or, of equal
-    ones, is the inner (of blocking calls the outer) of the two: starts later, or then as well and ends earlier.
+def _hides(activity, other, activities):
+    """Return whether of two open activities `activity` is what the thread does: it has the higher priority, or, of
+    equal ones, is the inner (of blocking calls the outer) of the two: starts later, or then as well and ends earlier.
     """
-    priority = activities[one[2], 0]
+    priority = activities[activity[2], 0]
     if priority != activities[other[2], 0]:
         return priority > activities[other[2], 0]
     blocking = priority == BLOCKING
-    if one[0] == other[0]:
-        return one[1] > other[1] if blocking else one[1] < other[1]
-    return not blocking and one[0] > other[0]
+    if activity[0] == other[0]:
+        return activity[1] > other[1] if blocking else activity[1] < other[1]
+    return not blocking and activity[0] > other[0]
 
 
 @compiled_borrowing(int64(int64, int64, OPEN_ACTIVITIES, _R2, _M2, int64))

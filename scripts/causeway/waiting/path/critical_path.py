@@ -51,11 +51,11 @@ def measured(graph: Graph, links: Links) -> Schedule:
 def arrivals(graph: Graph) -> np.ndarray:
     """Return when the last rank arrived at each matched collective; int64, shape (collectives,), ns."""
     work = graph.work
-    found = np.full(graph.members.size, np.iinfo(np.int64).min)
-    for _, part in graph.parts(graph.work_of) if found.size else ():
+    latest = np.full(graph.members.size, np.iinfo(np.int64).min)
+    for _, part in graph.parts(graph.work_of) if latest.size else ():
         joint = np.flatnonzero(work.member[part] >= 0)
-        np.maximum.at(found, work.member[part][joint], work.start[part][joint])
-    return found
+        np.maximum.at(latest, work.member[part][joint], work.start[part][joint])
+    return latest
 
 
 class CriticalPaths:
@@ -77,11 +77,11 @@ class CriticalPaths:
     def _calls_named(self, text: str) -> list[list[int]]:
         """Return by row of the rank the numbers of its calls of a name."""
         graph = self.graph
-        found: list[list[int]] = [[] for _ in graph.ranks]
+        calls: list[list[int]] = [[] for _ in graph.ranks]
         for row, part in graph.parts(graph.calls_of) if text in graph.texts else ():
             named = graph.calls.name[part] == graph.texts.index(text)
-            found[row] += (part.start + np.flatnonzero(named)).tolist()
-        return found
+            calls[row] += (part.start + np.flatnonzero(named)).tolist()
+        return calls
 
     def span(self, schedule: Schedule, rank: int) -> tuple[int, int]:
         """Return when a rank's first node began and its last one ended, ns; its row must have nodes."""
@@ -92,15 +92,15 @@ class CriticalPaths:
         at one time, such as recordings of one program that were made one after the other, are runs of their own.
         """
         spans = sorted((*self.span(schedule, rank), rank) for rank in self.ranks())
-        found: list[list[int]] = []
+        groups: list[list[int]] = []
         latest = None
         for begin, end, rank in spans:
             if latest is None or begin > latest:
-                found.append([])
+                groups.append([])
                 latest = end
-            found[-1].append(rank)
+            groups[-1].append(rank)
             latest = max(latest, end)
-        return found
+        return groups
 
     def run_time(self, schedule: Schedule, runs: Sequence[Sequence[int]]) -> int:
         """Return the time from the first node of any rank to the end of the last, ns; of several runs, that of the
@@ -202,8 +202,8 @@ class CriticalPaths:
         thread = graph.calls.thread[call]
         in_mpi = np.zeros(rows.size, np.int64)
         for row in np.unique(thread).tolist():
-            mine = np.flatnonzero((thread == row) & (end > begin))
-            in_mpi[mine] = overlap(begin[mine], end[mine], graph.mpi[row])
+            of_thread = np.flatnonzero((thread == row) & (end > begin))
+            in_mpi[of_thread] = overlap(begin[of_thread], end[of_thread], graph.mpi[row])
         in_mpi = np.minimum(in_mpi, pieces[rows, 1] - pieces[rows, 0])
         rows = rows[in_mpi > 0]
         more = pieces[rows]

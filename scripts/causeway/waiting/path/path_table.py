@@ -83,13 +83,13 @@ def last_ranks_of(graph: Graph, schedule: Schedule) -> np.ndarray:
     """Return the row of the rank that arrived last at each matched collective, of several the first; int64 of shape
     (collectives,).
     """
-    found = np.full(graph.members.size, -1)
-    for row, part in graph.parts(graph.work_of) if found.size else ():
+    last_ranks = np.full(graph.members.size, -1)
+    for row, part in graph.parts(graph.work_of) if last_ranks.size else ():
         joint = part.start + np.flatnonzero(graph.work.member[part] >= 0)
         member = graph.work.member[joint]
         last = member[schedule.start[joint] == schedule.last_arrival[member]]
-        found[last[found[last] < 0]] = row
-    return found
+        last_ranks[last[last_ranks[last] < 0]] = row
+    return last_ranks
 
 
 def _key(graph: Graph, what: int, name: int, operator: int) -> Key:
@@ -115,13 +115,13 @@ def step_sums(pieces: np.ndarray, number: np.ndarray, steps: StepsOfRank) -> dic
     stop = pieces[:, 1]
     first = int(np.searchsorted(steps[1], begin[0], "right"))
     after = int(np.searchsorted(steps[0], stop[-1]))
-    start, end = (one[first:after] for one in steps[:2])
-    row, at = meetings(start, end, (begin, stop))
-    inside = np.minimum(stop[at], end[row]) - np.maximum(begin[at], start[row])
-    used, group = distinct_rows(first + row, number[at])
+    start, end = (column[first:after] for column in steps[:2])
+    row, piece = meetings(start, end, (begin, stop))
+    inside = np.minimum(stop[piece], end[row]) - np.maximum(begin[piece], start[row])
+    used, group = distinct_rows(first + row, number[piece])
     sums = np.zeros(used.shape[1], np.int64)
     np.add.at(sums, group, inside)
-    return {(one, key): ns for (one, key), ns in zip(used.T.tolist(), sums.tolist(), strict=True) if ns}
+    return {(step, key): ns for (step, key), ns in zip(used.T.tolist(), sums.tolist(), strict=True) if ns}
 
 
 def joined_pieces(pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -187,14 +187,14 @@ class PathSums:
 
     def by_step(self) -> dict[tuple[int, Key], int]:
         """Return the sums by step (-1: the run), ns; those of a step add up to its duration."""
-        found: dict[tuple[int, Key], int] = {}
+        sums: dict[tuple[int, Key], int] = {}
         outside = KINDS[walk.FIRST], NAMES[walk.FIRST], None
         more = {(row, outside): ns for row, ns in enumerate(self._outside.tolist()) if ns}
         for part in (self._found, more):
             for (row, key), ns in part.items():
-                at = -1 if row < 0 else int(self._steps[2][row]), key
-                found[at] = found.get(at, 0) + ns
-        return found
+                step_key = -1 if row < 0 else int(self._steps[2][row]), key
+                sums[step_key] = sums.get(step_key, 0) + ns
+        return sums
 
 
 def rows_of(rank: int, sums: PathSums) -> list[PathRow]:
@@ -256,14 +256,14 @@ class TakenPieces:
         if not waits.size:
             return pieces
         device = self._graph.stream_key[self._graph.work.stream[pieces[waits, 3]]]
-        found = [np.delete(pieces, waits, axis=0)]
+        apart = [np.delete(pieces, waits, axis=0)]
         for key in np.unique(device, axis=0).tolist():
             rest = pieces[waits[(device == np.array(key)).all(axis=1)]]
             for cover, code in self._covers.get(tuple(key), ()):
                 inside, outside = split(rest[:, 0], rest[:, 1], cover)
                 theirs = np.stack([*inside[2:], np.full(inside.shape[1], walk.TAKEN), code[inside[1]]], axis=1)
-                found.append(theirs)
+                apart.append(theirs)
                 rest = np.stack([*outside[1:], *rest[outside[0], 2:].T], axis=1)
-            found.append(rest)
-        parts = np.concatenate(found)
+            apart.append(rest)
+        parts = np.concatenate(apart)
         return parts[np.argsort(parts[:, 0], kind="stable")]

@@ -77,9 +77,9 @@ def changes(graph: Graph, links: Links, plain: Durations, kernel_ns: np.ndarray)
             joint = np.flatnonzero((work.member[part] >= 0) & (own > 0))
             size = graph.sizes[work.member[part][joint]]
             joint = joint[size > 0]
-            found = own.copy()
-            found[joint] = np.minimum(found[joint], np.ceil(size[size > 0] / best).astype(np.int64))
-            return found
+            changed = own.copy()
+            changed[joint] = np.minimum(changed[joint], np.ceil(size[size > 0] / best).astype(np.int64))
+            return changed
 
         yield _of_work(graph, "collectives_at_best_bandwidth", None, plain, at_best)
     if any(graph.calls.launches[part].any() for _, part in graph.parts(graph.calls_of)):
@@ -158,12 +158,12 @@ def _staying(graph: Graph, part: slice, start: np.ndarray, end: np.ndarray) -> n
     """Return how much time of the threads of some calls stays between two moments of each where the host is free, 0
     where they are in the other order; all int64 of shape (calls,), ns.
     """
-    found = np.zeros(start.size, np.int64)
+    staying = np.zeros(start.size, np.int64)
     thread = graph.calls.thread[part]
     for row in np.unique(thread).tolist() if graph.staying else ():
-        mine = np.flatnonzero((thread == row) & (end > start))
-        found[mine] = overlap(start[mine], end[mine], graph.staying[row])
-    return found
+        of_thread = np.flatnonzero((thread == row) & (end > start))
+        staying[of_thread] = overlap(start[of_thread], end[of_thread], graph.staying[row])
+    return staying
 
 
 def _best_bandwidth(graph: Graph, plain: Durations) -> float | None:
@@ -171,13 +171,13 @@ def _best_bandwidth(graph: Graph, plain: Durations) -> float | None:
     have a known size.
     """
     work = graph.work
-    found = [np.zeros(0)]
+    parts = [np.zeros(0)]
     for _, part in graph.parts(graph.work_of) if graph.members.size else ():
         own = plain.work[part]
         joint = np.flatnonzero((work.member[part] >= 0) & (own > 0))
         size = graph.sizes[work.member[part][joint]]
-        found.append(size[size > 0] / own[joint[size > 0]])
-    rates = np.concatenate(found)
+        parts.append(size[size > 0] / own[joint[size > 0]])
+    rates = np.concatenate(parts)
     return np.quantile(rates, BEST_QUANTILE, method="lower") if rates.size >= LEAST_COLLECTIVES else None
 
 
@@ -237,7 +237,7 @@ def _items(rows_of: np.ndarray, name: np.ndarray, row: np.ndarray, scratch: Scra
     """Return of each rank with items their numbers, in the order of its rows (streams or threads); None if the ranks do
     not run the same items.
     """
-    found: Items = {}
+    items: Items = {}
     if len({end - begin for begin, end in rows_of.tolist() if end > begin}) > 1:
         return None
     for rank, (begin, end) in enumerate(rows_of.tolist()):
@@ -249,14 +249,14 @@ def _items(rows_of: np.ndarray, name: np.ndarray, row: np.ndarray, scratch: Scra
             more[: counts.size] += counts
             counts = more
         to = np.cumsum(counts) - counts
-        mine = found[rank] = scratch.array(end - begin, np.int32)
+        numbers = items[rank] = scratch.array(end - begin, np.int32)
         for part in scratch.windows(end, begin):
-            _number(part.start, part.stop, row, to, mine)
-        first = next(iter(found.values()))
-        for part in scratch.windows(mine.size):
-            if (name[mine[part]] != name[first[part]]).any():
+            _number(part.start, part.stop, row, to, numbers)
+        first = next(iter(items.values()))
+        for part in scratch.windows(numbers.size):
+            if (name[numbers[part]] != name[first[part]]).any():
                 return None
-    return found
+    return items
 
 
 @compiled(void(int64, int64, I4, int64[::1], int32[::1]))
@@ -286,10 +286,10 @@ def _as_others(
     """
     if late not in items or len(items) < 2:
         return values
-    found = scratch.copy(values)
+    changed = scratch.copy(values)
     for part in scratch.windows(items[late].size, ranks=len(items)):
         others = np.stack([values[rows[part]] for rank, rows in items.items() if rank != late])
-        mine = items[late][part]
+        own = items[late][part]
         median = np.sort(others, axis=0)[(len(others) - 1) // 2]
-        found[mine] = np.where(held[mine] < 0, median, values[mine]) if none else median
-    return found
+        changed[own] = np.where(held[own] < 0, median, values[own]) if none else median
+    return changed

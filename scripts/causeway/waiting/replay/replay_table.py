@@ -107,8 +107,8 @@ class _Marks:
         """Return for each moment the first node that begins then or later (the last of all if none does), and how much
         earlier the moment is.
         """
-        at = np.minimum(np.searchsorted(self._times, moments), self._times.size - 1)
-        return self._begin + at, self._times[at] - moments
+        position = np.minimum(np.searchsorted(self._times, moments), self._times.size - 1)
+        return self._begin + position, self._times[position] - moments
 
     def times(self, after: Schedule) -> Sequence[tuple[int, int, int]]:
         """Give number, time and predicted time of each step."""
@@ -120,7 +120,7 @@ class _Marks:
 
 def _among(moments: np.ndarray, times: np.ndarray) -> np.ndarray:
     """Return which moments are among times that ascend."""
-    at = np.searchsorted(times, moments)
-    found = at < times.size
-    found[found] = times[at[found]] == moments[found]
-    return found
+    position = np.searchsorted(times, moments)
+    is_among = position < times.size
+    is_among[is_among] = times[position[is_among]] == moments[is_among]
+    return is_among

@@ -86,7 +86,7 @@ def replayed(graph: Graph, links: Links, durations: Durations) -> Schedule:
     n = graph.work.start.size
     m = graph.calls.start.size
     array = graph.scratch.array
-    found = Schedule(
+    schedule = Schedule(
         start=array(n, np.int64), end=array(n, np.int64), bound=array(n, np.uint8),
         call_start=array(m, np.int64), call_end=array(m, np.int64), call_work=array(m, np.int32),
         last_arrival=np.full(graph.members.size, np.iinfo(np.int64).min),
@@ -106,14 +106,14 @@ def replayed(graph: Graph, links: Links, durations: Durations) -> Schedule:
     meetings = MEETINGS.of(
         collective=collective, last_work=last_work, last_rank=last_rank, rank_of=rank_of, members=graph.members,
         slots=slots, arrived=np.zeros(graph.members.size, np.int64), joint=np.zeros(slots[-1], np.int64),
-        arrival=found.last_arrival,
+        arrival=schedule.last_arrival,
     )  # fmt: skip
-    new = NEW_TIMES.of(**vars(found))
+    new = NEW_TIMES.of(**vars(schedule))
     state = np.zeros(3, np.int64)
     while state[1] < len(ranks.cursors):
         advance_all(state, WINDOW, nodes, bounds, lengths, ranks, meetings, new)
         graph.scratch.used(int(state[2]))
-    return found
+    return schedule
 
 
 def _meetings(graph: Graph, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -126,14 +126,14 @@ def _meetings(graph: Graph, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     for row, part in graph.parts(graph.work_of) if graph.members.size else ():
         joint.append(part.start + np.flatnonzero(work.member[part] >= 0))
         ranks.append(np.full(joint[-1].size, row))
-    mine = np.concatenate(joint)
+    members = np.concatenate(joint)
     rank = np.concatenate(ranks)
-    order = np.lexsort((rank, work.start[mine], work.member[mine]))
-    mine = mine[order]
+    order = np.lexsort((rank, work.start[members], work.member[members]))
+    members = members[order]
     rank = rank[order]
     last = (slots[1:] - 1)[graph.members > 1]
-    last = last[np.lexsort((rank[last], work.start[mine[last]]))]
-    return rank, work.member[mine[last]].astype(np.int64), mine[last], rank[last]
+    last = last[np.lexsort((rank[last], work.start[members[last]]))]
+    return rank, work.member[members[last]].astype(np.int64), members[last], rank[last]
 
 
 LENGTHS = record("LENGTHS", start_up=int64, between=int64, returning=int64, work_ns=I8, call_ns=I8, gap_ns=I8)
@@ -262,18 +262,18 @@ def _time_return(c, rank, nodes, bounds, lengths, ranks, new):
     returned = nodes.call_end[c]
     own = lengths.call_ns[c] if waited < 0 else min(returned - nodes.call_start[c], lengths.returning)
     finish = new.call_start[c] + own
-    found = int64(-1)
+    awaited = int64(-1)
     moment = seen_until(c, nodes)
-    for one in range(first, stop):
-        w = ended_by(moment, ranks.recent[one, 0], ranks.recent[one, 1], -1, nodes.end)
+    for stream in range(first, stop):
+        w = ended_by(moment, ranks.recent[stream, 0], ranks.recent[stream, 1], -1, nodes.end)
         if w < 0 or new.end[w] <= new.call_start[c]:
             continue
         seen = new.end[w] + _kept(returned - nodes.end[w], w == waited, lengths.returning)
         if seen > finish or (seen == finish and w == waited):
             finish = seen
-            found = w
+            awaited = w
     new.call_end[c] = finish
-    new.call_work[c] = found
+    new.call_work[c] = awaited
 
 
 @compiled_borrowing(int64(int64, int64, int64, NODES, LENGTHS, NEW_TIMES))
@@ -348,16 +348,16 @@ def advance(until, nodes, bounds, lengths, ranks, meetings, new):
     """
     n = nodes.start.size
     m = nodes.call_start.size
-    at = ranks.cursors[until.rank]
+    cursor = ranks.cursors[until.rank]
     done = 0
     while done < until.most:
-        node = next_node(at, n, m, nodes.start, nodes.call_start, nodes.call_end, nodes.returns)
+        node = next_node(cursor, n, m, nodes.start, nodes.call_start, nodes.call_end, nodes.returns)
         if node < 0 or (
             until.last < 0
             and _is_beyond(node, n, m, until.latest, until.before_work, nodes.start, nodes.call_start, nodes.call_end)
         ):
             break
-        pass_node(at, node, n, m)
+        pass_node(cursor, node, n, m)
         done += 1
         if node >= n + m:
             _time_return(node - n - m, until.rank, nodes, bounds, lengths, ranks, new)
@@ -398,11 +398,11 @@ def advance_all(state, most, nodes, bounds, lengths, ranks, meetings, new):
         moment = nodes.start[last]
         for i in range(meetings.slots[g], meetings.slots[g + 1] + 1):
             own = i == meetings.slots[g + 1]
-            one = rank if own else meetings.rank_of[i]
-            if one == rank and not own:
+            next_rank = rank if own else meetings.rank_of[i]
+            if next_rank == rank and not own:
                 continue
-            before_work = moment + 1 if one < rank else moment
-            until = Until(one, moment, before_work, last if own else -1, most - state[2])
+            before_work = moment + 1 if next_rank < rank else moment
+            until = Until(next_rank, moment, before_work, last if own else -1, most - state[2])
             state[2] += advance(until, nodes, bounds, lengths, ranks, meetings, new)
             if state[2] >= most:
                 break

@@ -89,7 +89,7 @@ def test_kernels_weigh_as_long_as_gpus_run_them():
     """
     bodies = {"first": (np.array([0, 1, 1]), 0.9), "second": (np.array([1]), 0.3)}
     made = tuple(
-        SimulatedApplication(name=name, family=name, version="", known=True, body=body, busy=busy, mib_per_s=0.0)
+        SimulatedApplication(name=name, family=name, version="", in_catalogue=True, body=body, busy=busy, mib_per_s=0.0)
         for name, (body, busy) in bodies.items()
     )
     suite = Suite(
