@@ -89,8 +89,8 @@ means the cluster.
 def note_copies(
     distractors: Distractors, drivers: dict[str, np.ndarray], causes: list[str], kernel: np.ndarray
 ) -> None:
-    """Note in `distractors` which distractors cannot be distinguished from a cause; drivers, leaked features and text stand
-    for themselves.
+    """Note which of `distractors` cannot be distinguished from a cause; drivers, leaked features and text stand for
+    themselves.
 
     Parameters
     ----------
