@@ -112,5 +112,5 @@ def _called_since(steps: Sequence[Path]) -> Iterator[tuple[int, int]]:
     """Give the ranks whose work belongs to steps by its calls, with the start of the first whose call is known, ns."""
     for path in steps:
         with open_table(path, "steps") as file:
-            known = json.loads((file.schema_arrow.metadata or {}).get(CALLED_SINCE.encode(), b"{}"))
-        yield from ((int(rank), since) for rank, since in known.items())
+            starts = json.loads((file.schema_arrow.metadata or {}).get(CALLED_SINCE.encode(), b"{}"))
+        yield from ((int(rank), since) for rank, since in starts.items())

@@ -71,12 +71,12 @@ def _is_recorded(root: Path, path: Path) -> bool:
     base = root.resolve()
     if not (record.is_file() and path.is_file() and real.is_relative_to(base)):
         return False
-    known = read_json(record)["files"].get(real.relative_to(base).as_posix())
-    if known is None:
+    recorded = read_json(record)["files"].get(real.relative_to(base).as_posix())
+    if recorded is None:
         return False
     facts = real.stat()
-    state = (real, known, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
-    if state not in _UNCHANGED and checksum(real) != known:
+    state = (real, recorded, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+    if state not in _UNCHANGED and checksum(real) != recorded:
         raise TableError(
             f"{path}: is not as it was when its run ended (SHA-256 in {RECORD}); if a run goes on in this folder, wait"
             f" until it has ended, else {ADVICE}"

@@ -143,8 +143,8 @@ class DatasetResults:
 
         For example `kernel_variability/kernels` or `tables/0/launches`.
         """
-        found = sorted(self.folder.rglob("*.parquet"))
-        return {path.relative_to(self.folder).with_suffix("").as_posix(): TableFile(path, self.root) for path in found}
+        paths = sorted(self.folder.rglob("*.parquet"))
+        return {path.relative_to(self.folder).with_suffix("").as_posix(): TableFile(path, self.root) for path in paths}
 
     def table(self, name: str) -> TableFile:
         """Return one of `tables`.
@@ -210,10 +210,10 @@ class DatasetResults:
         with open_checked(self.root, self.table(name).path) as file:
             table = file.read()
         facts = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
-        causes = [one for one in facts["causeway.causes"].split("\n") if one]
+        causes = [column for column in facts["causeway.causes"].split("\n") if column]
         if cause not in (None, *causes) or not causes:
-            known = ", ".join(causes) or "none"
-            raise CausewayError(f"{self.name}, {scope}: {cause or 'no column'} is no cause of it; found were: {known}")
+            listed = ", ".join(causes) or "none"
+            raise CausewayError(f"{self.name}, {scope}: {cause or 'no column'} is no cause of it; found were: {listed}")
         frame = table.to_pandas()
         graph = str(self.folder / f"{name}.gml")
         return dowhy.CausalModel(frame, cause or causes[0], facts["causeway.value"], graph=graph)
@@ -237,8 +237,8 @@ class DatasetResults:
         """
         target = target or (KERNEL_VARIABILITY if KERNEL_VARIABILITY in self.targets else next(iter(self.targets), ""))
         if target not in self.targets:
-            known = ", ".join(self.targets) or "none"
-            raise CausewayError(f"{self.name}: {target or 'no target'} was not analysed; targets are: {known}")
+            listed = ", ".join(self.targets) or "none"
+            raise CausewayError(f"{self.name}: {target or 'no target'} was not analysed; targets are: {listed}")
         return _for_page(draw(self.folder, name, target, Choice.of_run(self.root)), dark)
 
     @property
@@ -268,11 +268,11 @@ class ResultsFolder:
         CausewayError
             If `datasets.json` is damaged.
         """
-        found = sorted({path.parent for mark in MARKS for path in self.folder.glob(f"*/{mark}")})
+        folders = sorted({path.parent for mark in MARKS for path in self.folder.glob(f"*/{mark}")})
         listing = read_listing(self.folder)
         if listing is not None:
-            found = [path for path in found if path.name in listing.datasets]
-        return {path.name: DatasetResults(path.name, path, self.folder) for path in found}
+            folders = [path for path in folders if path.name in listing.datasets]
+        return {path.name: DatasetResults(path.name, path, self.folder) for path in folders}
 
     @property
     def findings(self) -> list[dict[str, Any]]:
@@ -294,10 +294,12 @@ class ResultsFolder:
             As there, and if several datasets or none have the scope.
         """
         having = [
-            one for one in self.datasets.values() if any(one.folder.glob(f"*/causal/{glob.escape(scope)}/model.gml"))
+            dataset
+            for dataset in self.datasets.values()
+            if any(dataset.folder.glob(f"*/causal/{glob.escape(scope)}/model.gml"))
         ]
         if len(having) != 1:
-            names = ", ".join(one.name for one in having) or "no dataset"
+            names = ", ".join(dataset.name for dataset in having) or "no dataset"
             raise CausewayError(f"{scope}: {names} has a model of it; name one dataset, `datasets[...].model(...)`")
         return having[0].model(scope, cause, target)
 

@@ -66,8 +66,8 @@ def run_query(folder: str | Path, statement: str) -> pa.Table:
         raise CausewayError(f"{folder}: there is no such folder; name the results folder of a finished run")
     try:
         statement.encode()
-        found = duckdb.extract_statements(statement)
-        if len(found) != 1 or found[0].type.name != "SELECT":
+        statements = duckdb.extract_statements(statement)
+        if len(statements) != 1 or statements[0].type.name != "SELECT":
             raise CausewayError("the query is not one SELECT statement; results are only read, one statement at a time")
         with _FOLDER_LOCK, contextlib.chdir(folder), contextlib.closing(connect(".")) as connection:
             check_files(Path(), named_files(connection, statement))
@@ -106,13 +106,13 @@ def named_files(connection: duckdb.DuckDBPyConnection, statement: str) -> list[P
     tree = json.loads(connection.execute("SELECT json_serialize_sql($1)", [statement]).fetchall()[0][0])
     if tree.get("error"):
         raise CausewayError(f"the query was refused: {tree.get('error_message')}")
-    found: set[Path] = set()
+    files: set[Path] = set()
     here = Path().resolve()
     for text in _texts(tree):
         if "." in text and "\x00" not in text:
             paths = {Path(text), *map(Path, glob.glob(text, recursive=True))}
-            found |= {path for path in paths if path.is_file() and path.resolve().is_relative_to(here)}
-    return sorted(found)
+            files |= {path for path in paths if path.is_file() and path.resolve().is_relative_to(here)}
+    return sorted(files)
 
 
 def _texts(tree: object, in_function: bool = False) -> Iterator[str]:

@@ -76,13 +76,13 @@ class Clock:
             the clocks does so in the other.
         """
         times = np.asarray(times, np.int64)
-        found = times - self.shift_ns
+        own_times = times - self.shift_ns
         if not self.drift_ppb:
-            return found
+            return own_times
         for _ in range(20):  # each step divides the error by 1 / drift, down to the rounding
-            found = times - self.shift_ns - _scaled(found - self.reference_ns, self.drift_ppb)
-        found = np.where(self.aligned(found) < times, found + 1, found)
-        return np.where(self.aligned(found - 1) >= times, found - 1, found)
+            own_times = times - self.shift_ns - _scaled(own_times - self.reference_ns, self.drift_ppb)
+        own_times = np.where(self.aligned(own_times) < times, own_times + 1, own_times)
+        return np.where(self.aligned(own_times - 1) >= times, own_times - 1, own_times)
 
 
 def clocks_of(document: Mapping[str, Any]) -> dict[str, Clock]:

@@ -215,13 +215,13 @@ def signed(*values: float | None) -> list[str]:
 
     None is left out; what rounds to 0 has no sign.
     """
-    known = [value for value in values if value is not None]
-    largest = max(map(abs, known), default=0.0) or 1.0
+    present = [value for value in values if value is not None]
+    largest = max(map(abs, present), default=0.0) or 1.0
     decimals = max(0, (1 if largest < 10 else 2) - math.floor(math.log10(largest)))
-    texts = [f"{abs(value):,.{decimals}f}" for value in known]
+    texts = [f"{abs(value):,.{decimals}f}" for value in present]
     signs = [
         "" if not float(text.replace(",", "")) else "+" if value > 0 else "−"
-        for value, text in zip(known, texts, strict=True)
+        for value, text in zip(present, texts, strict=True)
     ]
     return [f"{sign}{text}" for sign, text in zip(signs, texts, strict=True)]
 
@@ -239,7 +239,7 @@ def integer_ranges(numbers: Iterable[int]) -> str:
             ranges[-1].append(number)
         else:
             ranges.append([number])
-    return ", ".join(str(one[0]) if len(one) == 1 else f"{one[0]}–{one[-1]}" for one in ranges) or NOT_MEASURED
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in ranges) or NOT_MEASURED
 
 
 def first_of(items: Iterable[object], most: int = 8) -> str:

@@ -105,11 +105,11 @@ def read_examined(scopes: str | Path) -> list[Search]:
     TableError
         If a file is missing, damaged or of another schema version.
     """
-    found = []
+    searches = []
     for folder in scope_folders(scopes):
         tables = {name: read_table(folder / f"{name}.parquet", name).to_pylist() for name in EXAMINED}
-        found.append(replace(read_search(folder), tables=tables))
-    return found
+        searches.append(replace(read_search(folder), tables=tables))
+    return searches
 
 
 def read_searches(scopes: Iterable[str | Path]) -> dict[DatasetTarget, list[Search]]:
@@ -130,11 +130,11 @@ def read_searches(scopes: Iterable[str | Path]) -> dict[DatasetTarget, list[Sear
     TableError
         If a file is missing, damaged or of another schema version.
     """
-    found = {}
+    searches = {}
     for path in map(Path, scopes):
         whole, *kernels = scope_folders(path)
-        found[path.parts[-4], path.parts[-3]] = [read_search(folder) for folder in (whole, *sorted(kernels))]
-    return found
+        searches[path.parts[-4], path.parts[-3]] = [read_search(folder) for folder in (whole, *sorted(kernels))]
+    return searches
 
 
 def tables_by_target(paths: Iterable[str | Path], name: str) -> dict[DatasetTarget, pa.Table]:
@@ -161,10 +161,10 @@ def read_capabilities(folders: Iterable[str | Path]) -> dict[str, list[dict[str,
     TableError
         If a document cannot be read.
     """
-    found: dict[str, list[dict[str, Any]]] = {}
+    documents: dict[str, list[dict[str, Any]]] = {}
     for folder in map(Path, folders):
-        found.setdefault(folder.parts[-3], []).append(read_json(folder / "capabilities.json"))
-    return found
+        documents.setdefault(folder.parts[-3], []).append(read_json(folder / "capabilities.json"))
+    return documents
 
 
 def read_comparisons(documents: Iterable[str | Path]) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:

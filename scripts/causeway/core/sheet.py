@@ -92,9 +92,9 @@ def check_values(settings: object) -> None:
         if isinstance(value, int) and abs(value) > LARGEST_NUMBER:
             raise CausewayError(f"{key_path}: {str(value)[:24]}... is too large; expected at most {LARGEST_NUMBER:,}")
         if isinstance(value, Mapping):
-            waiting += [(f"{key_path}: {key}" if key_path else str(key), one) for key, one in value.items()]
+            waiting += [(f"{key_path}: {key}" if key_path else str(key), part) for key, part in value.items()]
         elif isinstance(value, list):
-            waiting += [(key_path, one) for one in value]
+            waiting += [(key_path, part) for part in value]
 
 
 def check_bin_features(features: Sequence[str], has_counters: bool) -> None:
@@ -136,9 +136,9 @@ def with_whole_numbers(value: Any, schema: Mapping[str, Any]) -> Any:
     if isinstance(value, Mapping):
         others = schema.get("additionalProperties")
         of = {name: others for name in value if isinstance(others, Mapping)} | schema.get("properties", {})
-        return {name: with_whole_numbers(one, of.get(name, {})) for name, one in value.items()}
+        return {name: with_whole_numbers(part, of.get(name, {})) for name, part in value.items()}
     if isinstance(value, list):
-        return [with_whole_numbers(one, schema.get("items", {})) for one in value]
+        return [with_whole_numbers(part, schema.get("items", {})) for part in value]
     return value
 
 
@@ -308,11 +308,11 @@ def read_sheet(sheet: Path, check_row: Callable[[Any], object], simulated: Itera
             )
         seen[dataset, export] = number
         if row["series"]:
-            known, line = series.setdefault(dataset, (row["series"], number))
-            if known != row["series"]:
+            previous, line = series.setdefault(dataset, (row["series"], number))
+            if previous != row["series"]:
                 raise CausewayError(
-                    f"{where}: dataset {dataset} is part of series {known} on line {line}, of {row['series']} here; a"
-                    " dataset is part of one series"
+                    f"{where}: dataset {dataset} is part of series {previous} on line {line}, of {row['series']} here;"
+                    " a dataset is part of one series"
                 )
         run = None
         path = sheet.parent / row["source"]
@@ -336,10 +336,10 @@ def read_sheet(sheet: Path, check_row: Callable[[Any], object], simulated: Itera
             )
         elif not (path.is_file() or path.is_dir()):
             raise CausewayError(f"{where}: source {row['source']} is a pipe or a device; expected a file or a folder")
-        if found := RESERVED.search(str(path)):
+        if reserved := RESERVED.search(str(path)):
             raise CausewayError(
-                f"{where}: the path {str(path)!r} holds {found[0]!r}, which means something else to Snakemake; rename"
-                " it, or name a link to it"
+                f"{where}: the path {str(path)!r} holds {reserved[0]!r}, which means something else to Snakemake;"
+                " rename it, or name a link to it"
             )
         exports.append(
             Export(
@@ -376,7 +376,7 @@ def with_reduced(exports: list[Export], filters: Mapping[str, Mapping[str, Any]]
         If a filter has a dataset's name, or reduces one that the sheet does not have.
     """
     datasets = {export.dataset for export in exports}
-    found = list(exports)
+    all_exports = list(exports)
     for name, settings in filters.items():
         if name in datasets:
             raise CausewayError(f"filters: {name}: the sheet has a dataset of that name; give the reduced one another")
@@ -385,8 +385,8 @@ def with_reduced(exports: list[Export], filters: Mapping[str, Mapping[str, Any]]
                 f"filters: {name}: there is no dataset {settings['dataset']} in the sheet; it has {sorted(datasets)}"
             )
         whole = [export for export in exports if export.dataset == settings["dataset"]]
-        found += [replace(export, dataset=name, series="") for export in whole]
-    return found
+        all_exports += [replace(export, dataset=name, series="") for export in whole]
+    return all_exports
 
 
 TELEMETRY_COLUMNS = ("dataset", "node", "device", "source", "format", "time_zone")
@@ -435,17 +435,17 @@ def read_telemetry_sheet(
         For a malformed sheet, a dataset that is not there, or an absent source; the message names the sheet, the line
         and the value.
     """
-    known = sorted(datasets)
-    found = []
+    names = sorted(datasets)
+    files = []
     for number, row in sheet_rows(sheet, TELEMETRY_COLUMNS, ("source",)):
         where = f"{sheet}: line {number}"
         try:
             check_row(row)
         except Exception as error:
             raise CausewayError(f"{where}: {error}") from None
-        if row["dataset"] and row["dataset"] not in known:
+        if row["dataset"] and row["dataset"] not in names:
             raise CausewayError(
-                f"{where}: there is no dataset {row['dataset']} with traces in the sheet of exports; it has {known}"
+                f"{where}: there is no dataset {row['dataset']} with traces in the sheet of exports; it has {names}"
             )
         path = sheet.parent / row["source"]
         if not path.is_file():
@@ -453,5 +453,5 @@ def read_telemetry_sheet(
                 f"{where}: source {row['source']} does not exist (looked for {path}); sources are relative to the sheet"
             )
         values = {name: row[name] for name in ("dataset", "source", "node", "device", "time_zone")}
-        found.append(TelemetryFile(**values, format=row["format"] or "auto", path=path))
-    return found
+        files.append(TelemetryFile(**values, format=row["format"] or "auto", path=path))
+    return files

@@ -204,10 +204,10 @@ def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:
             table = table.append_column(column, pa.nulls(table.num_rows, schema.field(column).type))
     wanted = schema.names  # taken once: with thousands of columns, asking anew for each takes half a minute
     present = table.column_names
-    known = set(wanted)
+    expected = set(wanted)
     given = set(present)
     missing = [name for name in wanted if name not in given]
-    surplus = [name for name in present if name not in known]
+    surplus = [name for name in present if name not in expected]
     if missing or surplus:
         raise TableError(f"table {name}: missing columns {missing}, unknown columns {surplus}")
     for field in schema:
@@ -244,9 +244,9 @@ def open_table(path: str | Path, name: str) -> pq.ParquetFile:
     file = CheckedParquet(path)
     schema = file.schema_arrow
     facts = file.schema_arrow.metadata or {}
-    found = facts.get(b"causeway.table", b"?").decode()
-    if found != name or facts.get(b"causeway.schema_version", b"?").decode() != SCHEMA_VERSION:
-        raise TableError(f"{path}: holds table {found}, expected {name} of schema version {SCHEMA_VERSION}; {ADVICE}")
+    stored = facts.get(b"causeway.table", b"?").decode()
+    if stored != name or facts.get(b"causeway.schema_version", b"?").decode() != SCHEMA_VERSION:
+        raise TableError(f"{path}: holds table {stored}, expected {name} of schema version {SCHEMA_VERSION}; {ADVICE}")
     wanted = SCHEMAS[name]
     wrong = [
         field.name

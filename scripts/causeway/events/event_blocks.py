@@ -59,30 +59,30 @@ def same_gpus(devices: Iterable[tuple[str, int, int, str | None]]) -> list[list[
         `gpu` as the table `devices` has it: digits number the GPUs of one export, other texts are the same everywhere;
         None or empty: not known.
     """
-    found: dict[tuple[str | None, str], list[tuple[str, int, int]]] = {}
+    by_gpu: dict[tuple[str | None, str], list[tuple[str, int, int]]] = {}
     for export, rank, device, gpu in devices:
         if gpu:
-            found.setdefault((export if gpu.isdigit() else None, gpu), []).append((export, rank, device))
-    return [members for members in found.values() if len({rank for _, rank, _ in members}) > 1]
+            by_gpu.setdefault((export if gpu.isdigit() else None, gpu), []).append((export, rank, device))
+    return [members for members in by_gpu.values() if len({rank for _, rank, _ in members}) > 1]
 
 
 def spans(folder: Path, tables: Iterable[str]) -> dict[int, tuple[int, int]]:
     """Return start of the first and end of the last event of each rank in some tables of an export, ns, own clock; a
     rank without events has none.
     """
-    found: dict[int, tuple[int, int]] = {}
+    by_rank: dict[int, tuple[int, int]] = {}
     for table in tables:
         for batch in chunks(folder, table, ["start_ns", "duration_ns", "rank"]):
-            widen(found, batch.column("rank").to_numpy(), times(batch))
-    return found
+            widen(by_rank, batch.column("rank").to_numpy(), times(batch))
+    return by_rank
 
 
 def widen(spans_of: dict[int, tuple[int, int]], ranks: np.ndarray, events: Block) -> None:
     """Let the spans of ranks hold more events: `ranks`, shape (n,), whose `start` and `end` stand in `events`."""
     for rank in np.unique(ranks).tolist():
-        mine = ranks == rank
-        first = int(events["start"][mine].min())
-        last = int(events["end"][mine].max())
+        of_rank = ranks == rank
+        first = int(events["start"][of_rank].min())
+        last = int(events["end"][of_rank].max())
         before = spans_of.get(rank, (first, last))
         spans_of[rank] = min(first, before[0]), max(last, before[1])
 
@@ -91,27 +91,27 @@ def recorded_spans(folder: Path) -> dict[int, tuple[int, int]]:
     """Return what the host's part of a recording covers: from the first to the last call, MPI call or range of each
     rank, ns, own clock. Only ranks with calls or MPI: a range alone does not tell how long was recorded.
     """
-    found = spans(folder, HOST_TABLES)
-    return widened(found, spans(folder, ["ranges"]) if found else {})
+    host_spans = spans(folder, HOST_TABLES)
+    return widened(host_spans, spans(folder, ["ranges"]) if host_spans else {})
 
 
 def first_recorded(folder: Path, ranks: Collection[int]) -> dict[int, int]:
     """Return when the host's part of each rank's recording begins: its first call, MPI call or range, ns, own clock;
     nothing of a rank without calls and MPI. Tables are read up to the last of these alone.
     """
-    found: dict[int, int] = {}
+    begins: dict[int, int] = {}
     for table in (*HOST_TABLES, "ranges"):
-        known = set(ranks) if table in HOST_TABLES else set(found)
-        for batch in chunks(folder, table, ["start_ns", "rank"]) if known else ():
+        pending = set(ranks) if table in HOST_TABLES else set(begins)
+        for batch in chunks(folder, table, ["start_ns", "rank"]) if pending else ():
             in_batch, first = np.unique(batch.column("rank").to_numpy(), return_index=True)
             starts = batch.column("start_ns").to_numpy()[first].tolist()  # rows are ordered by start
             for rank, start in zip(in_batch.tolist(), starts, strict=True):
-                if rank in known:
-                    found[rank] = min(start, found.get(rank, start))
-            known -= set(in_batch.tolist())
-            if not known:
+                if rank in pending:
+                    begins[rank] = min(start, begins.get(rank, start))
+            pending -= set(in_batch.tolist())
+            if not pending:
                 break
-    return found
+    return begins
 
 
 def widened(
@@ -178,16 +178,16 @@ def merged(sources: list[Iterator[Block]]) -> Iterator[Block]:
     while any(block is not None for block in loaded):
         bound = min(int(block["start"][-1]) for block in loaded if block is not None)
         parts = []
-        for at, block in enumerate(loaded):
+        for index, block in enumerate(loaded):
             if block is None:
                 continue
             cut = int(np.searchsorted(block["start"], bound, "right"))
             if cut:
                 parts.append({name: values[:cut] for name, values in block.items()})
-            loaded[at] = (
+            loaded[index] = (
                 {name: values[cut:] for name, values in block.items()}
                 if cut < block["start"].size
-                else next(sources[at], None)
+                else next(sources[index], None)
             )
         yield _joined(parts)
 

@@ -36,15 +36,15 @@ def few_distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.array(values[:1], np.int64), np.zeros(values.size, np.int32)
     values = np.ascontiguousarray(values, np.int64)
     codes = np.empty(values.size, np.int32)
-    known = np.empty(MOST_DISTINCT, np.int64)
-    n = _code(values, known, codes, np.zeros(SLOTS, np.int32))
+    met = np.empty(MOST_DISTINCT, np.int64)
+    n = _code(values, met, codes, np.zeros(SLOTS, np.int32))
     if n < 0:
         distinct, inverse = np.unique(values, return_inverse=True)
         return distinct, inverse.astype(np.int32)
-    order = np.argsort(known[:n])
+    order = np.argsort(met[:n])
     index = np.empty(n, np.int32)
     index[order] = np.arange(n, dtype=np.int32)
-    return known[order], index[codes]
+    return met[order], index[codes]
 
 
 def few_rows(*columns: np.ndarray) -> tuple[list[Any], np.ndarray]:
@@ -70,7 +70,7 @@ def few_rows(*columns: np.ndarray) -> tuple[list[Any], np.ndarray]:
             rows = [(*row, int(values[0])) for row in rows]
         else:
             both, codes = few_distinct(codes.astype(np.int64) * max(values.size, 1) + own)
-            rows = [(*rows[one // values.size], int(values[one % values.size])) for one in both.tolist()]
+            rows = [(*rows[code // values.size], int(values[code % values.size])) for code in both.tolist()]
     return rows, codes
 
 
@@ -124,7 +124,7 @@ class RowNumbers(Numbers[tuple[int, ...]]):
 
 
 @compiled(int64(I8, int64[::1], int32[::1], int32[::1]))
-def _code(values, known, codes, slots):
+def _code(values, met, codes, slots):
     """Number the distinct values in the order in which they are met; return how many there are, or -1 for too many."""
     n = np.int64(0)
     mask = slots.size - 1
@@ -133,16 +133,16 @@ def _code(values, known, codes, slots):
     for i in range(values.size):
         value = values[i]
         if code < 0 or value != last:
-            at = ((value * MULTIPLIER) >> 40) & mask
-            while slots[at] > 0 and known[slots[at] - 1] != value:
-                at = (at + 1) & mask
-            if slots[at] == 0:
-                if n == known.size:
+            slot = ((value * MULTIPLIER) >> 40) & mask
+            while slots[slot] > 0 and met[slots[slot] - 1] != value:
+                slot = (slot + 1) & mask
+            if slots[slot] == 0:
+                if n == met.size:
                     return np.int64(-1)
-                known[n] = value
+                met[n] = value
                 n += 1
-                slots[at] = n
-            code = slots[at] - np.int32(1)
+                slots[slot] = n
+            code = slots[slot] - np.int32(1)
             last = value
         codes[i] = code
     return n

@@ -49,7 +49,7 @@ def _around_calls(folder: Path, names: set[str]) -> set[str]:
         moment = times(batch)["start"]
         calls += moment.size
         for name, (start, end) in joined.items():
-            at = np.searchsorted(start, moment, "right") - 1
-            reached = np.maximum.accumulate(end)[np.maximum(at, 0)]
-            held[name] += int(((at >= 0) & (moment < reached)).sum())
+            index = np.searchsorted(start, moment, "right") - 1
+            reached = np.maximum.accumulate(end)[np.maximum(index, 0)]
+            held[name] += int(((index >= 0) & (moment < reached)).sum())
     return {name for name in names if held[name] >= AROUND_CALLS * calls}

@@ -22,13 +22,13 @@ def rank_issues(documents: Sequence[Mapping], filters: Sequence[Mapping] = ()) -
     claims = Counter(rank for document in documents for rank in document["ranks"])
     if twice := sorted(rank for rank, count in claims.items() if count > 1):
         yield "duplicate_ranks", len(twice), f"rank {first_of(twice)}"
-    there = set(claims).union(*(one.get("ranks", ()) for one in filters))
+    there = set(claims).union(*(reduction.get("ranks", ()) for reduction in filters))
     if there:
         yield from _gaps(there)
     size = max((document.get("world_size") or 0 for document in documents), default=0)
     if there and size > len(there):
         yield "unread_ranks" if len(there) > 1 else "one_rank_of_a_job", 1, f"{len(there):,} of {size:,} were read"
-    named = {rank for one in filters for clause in one["keep"] for rank in clause.get("ranks") or ()}
+    named = {rank for reduction in filters for clause in reduction["keep"] for rank in clause.get("ranks") or ()}
     if absent := sorted(named - there):
         yield "filter_without_ranks", len(absent), f"rank{'s' if len(absent) > 1 else ''} {first_of(absent)}"
 

@@ -111,11 +111,11 @@ def _compared(usable: list[tuple[dict, Path]], analyses: list[str], filters: lis
         return [issue("no_export", None, 1, "", analyses)]
     documents = [document for document, _ in usable]
     parts = (_identities(documents, analyses, filters), _launch_counts(usable), _kernels(usable))
-    found = [entry for part in parts for entry in part]
+    issues = [entry for part in parts for entry in part]
     if filters:
-        return found
+        return issues
     recordings = {document["export"]: recordings_of(folder) for document, folder in usable if _are_several(documents)}
-    return [*found, *_communication(usable), *_streams(documents), *_times(documents, recordings)]
+    return [*issues, *_communication(usable), *_streams(documents), *_times(documents, recordings)]
 
 
 def _are_several(documents: list[dict]) -> bool:
@@ -161,7 +161,7 @@ def _identities(documents: list[dict], analyses: list[str], filters: Sequence[di
         issue(kind, None, count, example, analyses if kind == "duplicate_ranks" else ())
         for kind, count, example in rank_issues(documents, filters)
     ]
-    same = [[one["export"] for one in group] for group in same_recordings(documents)]
+    same = [[document["export"] for document in group] for group in same_recordings(documents)]
     issues += [issue("same_recording", None, len(names), ", ".join(names), analyses) for names in same]
     others = [names for names in _by(documents, "sha256").values() if len(names) > 1 and names not in same]
     issues += [issue("same_file", None, len(names), ", ".join(names)) for names in others]
@@ -249,10 +249,10 @@ def _kernels(usable: list[tuple[dict, Path]]) -> list[dict]:
         if document["kind"] in ("trace", "counters") and "kernels" in document["tables"]
     }
     issues = []
-    for export, mine in names.items():
+    for export, own in names.items():
         others = set().union(*(theirs for other, theirs in names.items() if other != export))
-        if mine and others and mine.isdisjoint(others):
-            issues.append(issue("other_kernels", export, len(mine), ""))
+        if own and others and own.isdisjoint(others):
+            issues.append(issue("other_kernels", export, len(own), ""))
     return issues
 
 
@@ -280,7 +280,7 @@ def _clocks(documents: list[dict], recordings: Recordings) -> list[dict]:
     spans = []
     for document in timed:
         ends = [(document["time"]["first_ns"], document["time"]["last_ns"])]
-        ends += [one.whole for one in recordings.get(document["export"], {}).values() if one.whole]
+        ends += [recording.whole for recording in recordings.get(document["export"], {}).values() if recording.whole]
         start = document["time"]["session_start_ns"]
         spans.append((start + min(first for first, _ in ends), start + max(last for _, last in ends)))
     spans.sort()
@@ -314,14 +314,14 @@ def _telemetry(document: Mapping) -> list[dict]:
         if entry["error"]:
             issues.append(issue("telemetry_refused", None, 1, f"{name}: {entry['error']['found']}"))
             continue
-        bad = [one for one in entry["bad"] if one["kind"] not in SKIPPED]
+        bad = [problem for problem in entry["bad"] if problem["kind"] not in SKIPPED]
         if bad:
             example = f"{name}: {bad[0]['kind'].replace('_', ' ')}, first {bad[0]['example']!r}"
-            issues.append(issue("telemetry_bad_rows", None, sum(one["count"] for one in bad), example))
-        reasons = Counter(one["reason"] for one in entry["devices"] if one["reason"])
+            issues.append(issue("telemetry_bad_rows", None, sum(problem["count"] for problem in bad), example))
+        reasons = Counter(device["reason"] for device in entry["devices"] if device["reason"])
         for reason, count in sorted(reasons.items()):
             issues.append(issue("telemetry_unmatched", None, count, f"{name}: {UNMATCHED[reason]}"))
-        if by_order := sum(one["matched_by"] == "rank_order" for one in entry["devices"]):
+        if by_order := sum(device["matched_by"] == "rank_order" for device in entry["devices"]):
             issues.append(issue("telemetry_by_rank_order", None, by_order, name))
         unknown = [clock for clock in entry["clocks"] if clock["skew_ns"] is None]
         if unknown:
@@ -338,7 +338,7 @@ def _analyses(documents: list[dict], issues: list[dict]) -> dict:
     blocked = {
         name: entry["detail"] for entry in issues if entry["severity"] == "blocked" for name in entry["rules_out"]
     }
-    found = {}
+    analyses = {}
     for name in dict.fromkeys(name for document in documents for name in document["analyses"]):
         judged = with_time_line(documents) if name in FILTERED else documents
         entries = [document["analyses"][name] for document in judged if name in document["analyses"]]
@@ -347,5 +347,5 @@ def _analyses(documents: list[dict], issues: list[dict]) -> dict:
             continue
         possible = enough(entry["possible"] for entry in entries) and name not in blocked
         reasons = dict.fromkeys(entry["why"] for entry in entries if entry["why"])
-        found[name] = {"possible": possible, "why": None if possible else blocked.get(name) or "; ".join(reasons)}
-    return found
+        analyses[name] = {"possible": possible, "why": None if possible else blocked.get(name) or "; ".join(reasons)}
+    return analyses

@@ -41,9 +41,9 @@ def on_one_line(exports: Sequence[tuple[Mapping[int, RecordedTime], int]]) -> di
         Those of each export by rank, and when its session started, ns.
     """
     return {
-        rank: RecordedTime(_moved(one.gpu, start), one.whole and _moved(one.whole, start))
+        rank: RecordedTime(_moved(recording.gpu, start), recording.whole and _moved(recording.whole, start))
         for recordings, start in exports
-        for rank, one in recordings.items()
+        for rank, recording in recordings.items()
     }
 
 
@@ -60,11 +60,11 @@ def short_recordings(recordings: Mapping[int, RecordedTime]) -> tuple[list[int],
     recordings : mapping of int to RecordedTime
         By rank, on one time line.
     """
-    whole = {rank: one.whole for rank, one in recordings.items() if one.whole is not None}
+    whole = {rank: recording.whole for rank, recording in recordings.items() if recording.whole is not None}
     if len(recordings) < 2 or len(whole) < len(recordings):
         return [], ""
-    first = min(one.gpu[0] for one in recordings.values())
-    last = max(one.gpu[1] for one in recordings.values())
+    first = min(recording.gpu[0] for recording in recordings.values())
+    last = max(recording.gpu[1] for recording in recordings.values())
     lacks = {rank: (max(0, begin - first), max(0, last - end)) for rank, (begin, end) in whole.items()}
     short = sorted(rank for rank, parts in lacks.items() if sum(parts) > SHORT * (last - first))
     if not short:

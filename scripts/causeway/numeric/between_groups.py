@@ -59,7 +59,7 @@ def between_groups(
     Workers, 1925, chapter 7). The line is that of least squares over the values, all values of a group at its size; its
     share of the variance is the square of Pearson's correlation, Sxy^2 / (Sxx Syy).
     """
-    found = np.full((4, wholes.count.size), np.nan)
+    estimates = np.full((4, wholes.count.size), np.nan)
     members: list[list[tuple[int, int, int | None]]] = [[] for _ in range(wholes.count.size)]
     for whole, (n, total, _), size in zip(whole_of.tolist(), groups.sums(), sizes, strict=True):
         if n:
@@ -68,9 +68,9 @@ def between_groups(
     for whole, (n, total, squares) in enumerate(wholes.sums()):
         if n:
             parts = members[whole]
-            found[0, whole] = float(unit * Fraction(sum(abs(s * n - m * total) for m, s, _ in parts), n))
-            found[1:, whole] = _line(parts, n, total, squares, unit)
-    deviation, line, constant, slope = found
+            estimates[0, whole] = float(unit * Fraction(sum(abs(s * n - m * total) for m, s, _ in parts), n))
+            estimates[1:, whole] = _line(parts, n, total, squares, unit)
+    deviation, line, constant, slope = estimates
     variance = _variance_between(groups, wholes, whole_of)
     return BetweenGroups(variance=variance, deviation=deviation, line=line, constant=constant, slope=slope)
 

@@ -73,7 +73,7 @@ def autocorrelations(columns: np.ndarray, lags: int) -> np.ndarray:
 
     n_rows, n_columns = columns.shape
     size = fft.next_fast_len(n_rows + lags, real=True)
-    found = np.zeros((n_columns, lags), dtype=np.float32)
+    correlations = np.zeros((n_columns, lags), dtype=np.float32)
     step = max(1, VALUES_AT_ONCE // size)
     for first in range(0, n_columns, step):
         part = np.ascontiguousarray(columns[:, first : first + step].T, dtype=np.float64)
@@ -81,8 +81,8 @@ def autocorrelations(columns: np.ndarray, lags: int) -> np.ndarray:
         covariance = fft.irfft(power, size, axis=1)[:, : lags + 1]
         variance = covariance[:, :1]
         np.divide(covariance[:, 1:], variance, out=covariance[:, 1:], where=variance > 0)
-        found[first : first + step] = np.where(variance > 0, covariance[:, 1:], 0.0)
-    return found
+        correlations[first : first + step] = np.where(variance > 0, covariance[:, 1:], 0.0)
+    return correlations
 
 
 def bartlett_factor(of_columns: np.ndarray, of_residual: np.ndarray) -> np.ndarray:

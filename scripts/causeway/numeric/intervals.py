@@ -82,9 +82,9 @@ def split(begin: np.ndarray, end: np.ndarray, cover: Set) -> tuple[np.ndarray, n
         Index of the interval, begin and end of each part.
     """
     low, high = cover
-    of, at = meetings(begin, end, cover)
+    of, member = meetings(begin, end, cover)
     count = np.bincount(of, minlength=begin.size)
-    inside = np.stack([of, at, np.maximum(begin[of], low[at]), np.minimum(end[of], high[at])])
+    inside = np.stack([of, member, np.maximum(begin[of], low[member]), np.minimum(end[of], high[member])])
     before = np.stack([of, begin[of], inside[2]])  # from the part inside before it on, where there is one
     follows = np.flatnonzero(of[1:] == of[:-1]) + 1
     before[1, follows] = inside[3, follows - 1]
@@ -160,10 +160,10 @@ def overlap(start: np.ndarray, end: np.ndarray, intervals: Set) -> np.ndarray:
     """
     start, end, _ = _checked(start, end)
     low, high = _as_set(intervals)
-    found = np.zeros(start.size, np.int64)
+    covered = np.zeros(start.size, np.int64)
     if low.size:
-        _overlap(start, end, low, high, np.concatenate(([0], np.cumsum(high - low))), found)
-    return found
+        _overlap(start, end, low, high, np.concatenate(([0], np.cumsum(high - low))), covered)
+    return covered
 
 
 UNORDERED = 0
@@ -232,17 +232,17 @@ def _before(low, point, near):
 
 
 @compiled(void(I8, I8, I8, I8, I8, int64[::1]))
-def _overlap(start, end, low, high, before, found):
-    at = np.int64(0)
+def _overlap(start, end, low, high, before, out):
+    position = np.int64(0)
     for i in range(start.size):
         covered = np.int64(0)
-        at = _before(low, start[i], at)
-        if at > 0:
-            covered -= before[at - 1] + min(start[i], high[at - 1]) - low[at - 1]
-        stop = _before(low, end[i], at)
+        position = _before(low, start[i], position)
+        if position > 0:
+            covered -= before[position - 1] + min(start[i], high[position - 1]) - low[position - 1]
+        stop = _before(low, end[i], position)
         if stop > 0:
             covered += before[stop - 1] + min(end[i], high[stop - 1]) - low[stop - 1]
-        found[i] = covered
+        out[i] = covered
 
 
 @compiled(int64(I8, I8, int64[::1], int64[::1]))
@@ -307,5 +307,5 @@ def window_of(start: np.ndarray, end: np.ndarray, moments: np.ndarray) -> np.nda
     """
     if not start.size:
         return np.full(moments.size, -1)
-    at = np.searchsorted(start, moments, "right") - 1
-    return np.where((at >= 0) & (moments < end[np.maximum(at, 0)]), at, -1)
+    window = np.searchsorted(start, moments, "right") - 1
+    return np.where((window >= 0) & (moments < end[np.maximum(window, 0)]), window, -1)

@@ -67,13 +67,13 @@ class Ranks:
             Proportional to the expected times.
         """
         loads: list[tuple[float, int]] = [(0, rank) for rank in range(self.size)]
-        mine = []
+        pieces = []
         for piece in sorted(range(len(costs)), key=lambda piece: (-costs[piece], piece)):
             load, rank = heapq.heappop(loads)
             heapq.heappush(loads, (load + costs[piece], rank))
             if rank == self.rank:
-                mine.append(piece)
-        return sorted(mine)
+                pieces.append(piece)
+        return sorted(pieces)
 
     def total(self, values: np.ndarray) -> np.ndarray:
         """Return the sum of each element over ranks.
@@ -171,11 +171,11 @@ class Ranks:
         CausewayError
             On every rank, if the function raised anything.
         """
-        found: list[T] = []
+        results: list[T] = []
         with self.together():
             if self.first:
-                found.append(find())
-        return self.share(found)[0]
+                results.append(find())
+        return self.share(results)[0]
 
     def load(self, *modules: str) -> None:
         """Import modules on one rank of each node, and then on the others: functions are compiled when their modules
@@ -237,7 +237,7 @@ class Ranks:
             failure = (str(error), None)
         except Exception as error:
             failure = (in_words(error), traceback.format_exc())
-        failures = [(rank, *found) for rank, found in enumerate(self.exchange(failure)) if found]
+        failures = [(rank, *reported) for rank, reported in enumerate(self.exchange(failure)) if reported]
         if failures:
             rank, sentence, trace = failures[0]
             if trace and self.first:

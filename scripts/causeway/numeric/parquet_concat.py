@@ -70,8 +70,8 @@ def join_row_groups(path: Path, pieces: list[tuple[Path, int]]) -> None:
         wanted[file].append((position, number))
     groups: dict[int, _Group] = {}
     for file, numbers in wanted.items():
-        found = _groups(file)
-        groups |= {position: found[number] for position, number in numbers}
+        of_file = _groups(file)
+        groups |= {position: of_file[number] for position, number in numbers}
     with written_whole(path) as partial, open(partial, "wb") as sink:
         sink.write(MAGIC)
         texts = []
@@ -116,7 +116,7 @@ def _groups(path: Path) -> list[_Group]:
     """Return the row groups of a file."""
     text = _footer(path)
     items = _items(text)
-    found = []
+    groups = []
     for _, _, begin, end, _ in items[(items[:, 0] == STRUCT) & (items[:, 1] == GROUPS)].tolist():
         inside = items[(items[:, 0] == I64) & (items[:, 2] >= begin) & (items[:, 3] <= end)]
         inside[:, 2:4] -= begin
@@ -125,11 +125,11 @@ def _groups(path: Path) -> list[_Group]:
         first, size, rows = (
             inside[np.isin(inside[:, 1], fields), 4] for fields in (CHUNK_PAGES, CHUNK_SIZE, GROUP_ROWS)
         )
-        found.append(_Group(text[begin:end], inside, int(first.min()), int(size.sum()), int(rows[0])))
-    stops = [*(group.begin for group in found[1:]), path.stat().st_size - len(text) - 8]
-    if any(group.begin + group.size != stop for group, stop in zip(found, stops, strict=False)):
+        groups.append(_Group(text[begin:end], inside, int(first.min()), int(size.sum()), int(rows[0])))
+    stops = [*(group.begin for group in groups[1:]), path.stat().st_size - len(text) - 8]
+    if any(group.begin + group.size != stop for group, stop in zip(groups, stops, strict=False)):
         raise ValueError(f"{path}: its column chunks do not stand one behind another")
-    return found
+    return groups
 
 
 def _refilled(text: bytes, groups: list[bytes], rows: int) -> bytes:
@@ -167,23 +167,23 @@ def _items(text: bytes) -> np.ndarray:
         of an integer or the size of a list, of which the bytes are those of its head. In the order of their first
         bytes, but structs behind what is in them.
     """
-    found = np.empty((len(text), 5), np.int64)
+    items = np.empty((len(text), 5), np.int64)
     count = np.zeros(1, np.int64)
-    end = _walk(np.frombuffer(text, np.uint8), 0, STRUCT, 0, found, count)
+    end = _walk(np.frombuffer(text, np.uint8), 0, STRUCT, 0, items, count)
     if end != len(text):
         raise ValueError("a footer that is not one struct")
-    return found[: count[0]].copy()
+    return items[: count[0]].copy()
 
 
 @compiled(UniTuple(int64, 2)(U1, int64))
-def _varint(text, at):
+def _varint(text, offset):
     value = shift = np.int64(0)
-    while at < text.size and shift < 64:
-        byte = np.int64(text[at])
-        at += 1
+    while offset < text.size and shift < 64:
+        byte = np.int64(text[offset])
+        offset += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, at
+            return value, offset
         shift += 7
     return np.int64(0), text.size + 1
 
@@ -195,60 +195,60 @@ def _unfolded(value):
 
 
 @compiled(int64(U1, int64, int64, int64, int64[:, ::1], int64[::1]))
-def _walk(text, at, kind, path, found, count):
-    """List what stands in a value of a kind that begins at `at`; return where it ends, more than the size of the text
-    if it does not end in it. What is listed takes a byte at least, so there are no more than the text has bytes.
+def _walk(text, offset, kind, path, items, count):
+    """List what stands in a value of a kind that begins at `offset`; return where it ends, more than the size of the
+    text if it does not end in it. What is listed takes a byte at least, so there are no more than the text has bytes.
     """
-    begin = at
-    if at >= text.size:
+    begin = offset
+    if offset >= text.size:
         return text.size + 1
     value = np.int64(0)
     if kind in (I16, I32, I64):
-        value, at = _varint(text, at)
+        value, offset = _varint(text, offset)
         kind = I64
         value = _unfolded(value)
     elif kind == BINARY:
-        size, at = _varint(text, at)
-        return at + size if 0 <= size <= text.size - at else text.size + 1
+        size, offset = _varint(text, offset)
+        return offset + size if 0 <= size <= text.size - offset else text.size + 1
     elif kind == STRUCT:
         field = np.int64(0)
-        while at < text.size and text[at] != 0:
-            head = np.int64(text[at])
-            at += 1
+        while offset < text.size and text[offset] != 0:
+            head = np.int64(text[offset])
+            offset += 1
             if head >> 4:
                 field += head >> 4
             else:
-                field, at = _varint(text, at)
+                field, offset = _varint(text, offset)
                 field = _unfolded(field)
             if head & 15 > FALSE:  # the type of a truth value says which it is
-                at = _walk(text, at, head & 15, path * BASE + field, found, count)
-        at += 1
+                offset = _walk(text, offset, head & 15, path * BASE + field, items, count)
+        offset += 1
     elif kind in (LIST, SET):
-        head = np.int64(text[at])
-        at += 1
+        head = np.int64(text[offset])
+        offset += 1
         value = head >> 4
         if value == 15:
-            value, at = _varint(text, at)
-        found[count[0], 0] = LIST
-        found[count[0], 1] = path
-        found[count[0], 2] = begin
-        found[count[0], 3] = at
-        found[count[0], 4] = value
+            value, offset = _varint(text, offset)
+        items[count[0], 0] = LIST
+        items[count[0], 1] = path
+        items[count[0], 2] = begin
+        items[count[0], 3] = offset
+        items[count[0], 4] = value
         count[0] += 1
         for _ in range(value):
-            if at > text.size:
+            if offset > text.size:
                 break
-            at = _walk(text, at, head & 15, path, found, count)
-        return at
+            offset = _walk(text, offset, head & 15, path, items, count)
+        return offset
     else:
-        return at + (8 if kind == DOUBLE else 1)
-    found[count[0], 0] = kind
-    found[count[0], 1] = path
-    found[count[0], 2] = begin
-    found[count[0], 3] = at
-    found[count[0], 4] = value
+        return offset + (8 if kind == DOUBLE else 1)
+    items[count[0], 0] = kind
+    items[count[0], 1] = path
+    items[count[0], 2] = begin
+    items[count[0], 3] = offset
+    items[count[0], 4] = value
     count[0] += 1
-    return at
+    return offset
 
 
 def _signed(value: int) -> bytes:

@@ -171,14 +171,14 @@ def _interpolate(ordered, n, q, out):
 
 
 @compiled(void(F8, int64, int32[::1], int64[::1], float64[::1], uint16[::1], float64[::1]))
-def _collect(x, buckets, histogram, found, spare, bucket, out):
+def _collect(x, buckets, histogram, slots, spare, bucket, out):
     """Sort the buckets that hold order statistics of the quartiles, each in its own part of `spare`; the rest keeps
     its gaps.
     """
     n = x.size
-    fill = found[:6]
-    begins = found[6:12]
-    number = found[12:18]
+    fill = slots[:6]
+    begins = slots[6:12]
+    number = slots[12:18]
     seen = used = np.int64(0)
     k = np.int64(0)  # of the six order statistics: the lower and the upper neighbour of each quartile
     wanted = (n - 1) // 4
@@ -207,7 +207,7 @@ def _collect(x, buckets, histogram, found, spare, bucket, out):
 
 
 @compiled(void(F8, float64, float64, int32[::1], int64[::1], float64[::1], uint16[::1], float64[::1]))
-def _quartiles(x, low, high, histogram, found, spare, bucket, out):
+def _quartiles(x, low, high, histogram, slots, spare, bucket, out):
     """Write q1, median and q3 of x to out[5:8]; `spare` and `bucket` are scratch of at least its size."""
     if low == high:
         out[5:8] = low
@@ -243,7 +243,7 @@ def _quartiles(x, low, high, histogram, found, spare, bucket, out):
             bucket[i] = np.int64((x[i] - low) * scale)
     for i in range(n):
         histogram[bucket[i]] += 1
-    _collect(x, buckets, histogram, found, spare, bucket, out)
+    _collect(x, buckets, histogram, slots, spare, bucket, out)
 
 
 @compiled(int64(F8, float64[::1]))
@@ -264,7 +264,7 @@ def _present(x, held):
 @compiled(void(F8, I8, int64[::1], float64[:, ::1], float64[::1], float64[::1], uint16[::1]))
 def _slice_statistics(value, offset, count, statistics, held, spare, bucket):
     histogram = np.zeros(BUCKETS, np.int32)
-    found = np.empty(18, np.int64)
+    slots = np.empty(18, np.int64)
     for k in range(offset.size - 1):
         x = value[offset[k] : offset[k + 1]]
         n = count[k] = _present(x, held)
@@ -280,4 +280,4 @@ def _slice_statistics(value, offset, count, statistics, held, spare, bucket):
         if n > 1:
             out[3] = max(squares - rest * rest / n, 0.0) / (n - 1)
             out[4] = math.sqrt(out[3])
-        _quartiles(x, low, high, histogram, found, spare, bucket, out)
+        _quartiles(x, low, high, histogram, slots, spare, bucket, out)

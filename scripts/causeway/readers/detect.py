@@ -104,11 +104,11 @@ def is_printed(path: Path) -> bool:
 
 
 def _has_printed_activities(text: bytes) -> bool:
-    for found in _NSYS_STATS.finditer(text):
-        if found[1]:
-            cells = re.split(r"\s{2,}", found[1].decode("utf-8", "replace").strip())
+    for match in _NSYS_STATS.finditer(text):
+        if match[1]:
+            cells = re.split(r"\s{2,}", match[1].decode("utf-8", "replace").strip())
         else:
-            first = text[found.start() : found.start() + HEAD_BYTES].split(b"}", 1)[0]
+            first = text[match.start() : match.start() + HEAD_BYTES].split(b"}", 1)[0]
             cells = re.findall(r'"([^"]*)"\s*:', first.decode("utf-8", "replace"))
         if _are_activities(cells):
             return True

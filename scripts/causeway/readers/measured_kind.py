@@ -71,7 +71,7 @@ def _only_counters(path: Path) -> bool:
     if any(file.suffix not in (".csv", ".gz") for file in files) or not files:
         return False
     timed = [_timed(file) for file in files]
-    return any(found is False for found in timed) and not any(timed)
+    return any(has_times is False for has_times in timed) and not any(timed)
 
 
 def _timed(file: Path) -> bool | None:
@@ -82,7 +82,9 @@ def _timed(file: Path) -> bool | None:
         return None
     pairs = [(header.index(start), header.index(end)) for start, end in _TIMES if start in header and end in header]
     return any(
-        len(row) > max(pair) and all(row[at].strip().isdecimal() for at in pair) for row in rows for pair in pairs
+        len(row) > max(pair) and all(row[column].strip().isdecimal() for column in pair)
+        for row in rows
+        for pair in pairs
     )
 
 

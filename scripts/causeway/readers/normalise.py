@@ -143,8 +143,8 @@ def _read(path: Path, identity: dict, sink: Sink, targets: tuple[str, ...], fail
         fault = fault_behind(error, path)
         if fault is not None:
             raise MachineError(sentence(fault, f"reading {source}")) from error
-        found = f"it cannot be read ({error.strerror or type(error).__name__})"
-        reason = ExportError(source, found, "a readable file", "Check its permissions.")
+        problem = f"it cannot be read ({error.strerror or type(error).__name__})"
+        reason = ExportError(source, problem, "a readable file", "Check its permissions.")
         return _refused(folder, identity, begun, reason)
     except (MemoryError, ImportError, SyntaxError):
         raise
@@ -153,9 +153,9 @@ def _read(path: Path, identity: dict, sink: Sink, targets: tuple[str, ...], fail
         # what no reader foresaw: the line of our code is logged, the message is not, since it may quote the export
         LOG.warning("%s: stopped by %s at %s", source, type(error).__name__, _line_of(error))
         LOG.debug("for developers, never in a run's log", exc_info=True)
-        found = f"it has content that the reader did not foresee ({type(error).__name__} at {_line_of(error)})"
+        problem = f"it has content that the reader did not foresee ({type(error).__name__} at {_line_of(error)})"
         advice = "Export it again; if that does not help, please report it."
-        reason = ExportError(source, found, "a file as the profiler wrote it", advice)
+        reason = ExportError(source, problem, "a file as the profiler wrote it", advice)
         return _refused(folder, identity, begun, reason)
     finally:
         hashing.shutdown()
@@ -163,8 +163,8 @@ def _read(path: Path, identity: dict, sink: Sink, targets: tuple[str, ...], fail
 
 
 def _without_launch(source: str) -> ExportError:
-    found = "no kernel launch was found in it"
-    return ExportError(source, found, "at least one launch", "Profile again, with the GPU traced.")
+    problem = "no kernel launch was found in it"
+    return ExportError(source, problem, "at least one launch", "Profile again, with the GPU traced.")
 
 
 def _state(path: Path, source: str) -> list[tuple]:

@@ -16,16 +16,16 @@ from causeway.readers.common.files import first_bytes
 @functools.cache
 def _reports() -> list[tuple[re.Pattern[bytes], str, str, str]]:
     """Return for each report its pattern, what it is, what is expected instead, and what to do."""
-    known = column_map("refusals")
-    found = []
-    for entry in known["printed_reports"]:
+    rules = column_map("refusals")
+    reports = []
+    for entry in rules["printed_reports"]:
         pattern = entry["pattern"]
-        for name, part in known["parts"].items():
+        for name, part in rules["parts"].items():
             pattern = pattern.replace(f"<{name}>", part)
         expected = entry.get("expected", "one row per launch")
-        advice = known["advice"].get(entry["advice"], entry["advice"])
-        found.append((re.compile(pattern.encode(), re.MULTILINE), entry["what"], expected, advice))
-    return found
+        advice = rules["advice"].get(entry["advice"], entry["advice"])
+        reports.append((re.compile(pattern.encode(), re.MULTILINE), entry["what"], expected, advice))
+    return reports
 
 
 def printed_report(path: Path, source: str) -> ExportError | None:

@@ -124,8 +124,8 @@ def _arguments(program: str, kind: ReportKind, source: str) -> list[str]:
     if kind.tool == "ncu":
         return ["--csv", "--page", "raw"]
     answer = _run([program, "export", "--help"], kind, source)
-    known = [argument for argument in _WANTED if argument.partition("=")[0] in answer.stdout + answer.stderr]
-    return ["--type=sqlite", "--force-overwrite=true", *known]
+    supported = [argument for argument in _WANTED if argument.partition("=")[0] in answer.stdout + answer.stderr]
+    return ["--type=sqlite", "--force-overwrite=true", *supported]
 
 
 def _run(
@@ -162,10 +162,10 @@ def _without_folders(text: str, command: list[str]) -> str:
     return text
 
 
-def _failed(kind: ReportKind, source: str, found: str) -> ExportError:
+def _failed(kind: ReportKind, source: str, problem: str) -> ExportError:
     return ExportError(
         source,
-        found,
+        problem,
         f"a report that this version of {kind.tool} reads",
         f"Use the {kind.tool} of the release that wrote it, on the PATH or under `tools` in the configuration.",
     )

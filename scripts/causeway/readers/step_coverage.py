@@ -75,25 +75,25 @@ def _steps(folder: Path) -> dict[int, tuple[np.ndarray, np.ndarray]]:
         names = batch.column("name").dictionary_encode()
         families = [_family(text) for text in names.dictionary.to_pylist()]
         code = names.indices.to_numpy()
-        chosen = np.flatnonzero(np.array([one is not None for one in families], bool)[code])
+        chosen = np.flatnonzero(np.array([family is not None for family in families], bool)[code])
         block = times(batch)
         origins = (batch.column("rank").to_numpy()[chosen], numbers(batch.column("thread"), NO_THREAD)[chosen])
         columns = (code[chosen], block["start"][chosen], block["end"][chosen], *origins)
-        for one, start, end, *origin in zip(*(column.tolist() for column in columns), strict=True):
-            family = families[one]
+        for index, start, end, *origin in zip(*(column.tolist() for column in columns), strict=True):
+            family = families[index]
             if family in rows or len(rows) < MOST_NAMES:
-                mine = rows.setdefault(family, {}).setdefault(tuple(origin), [])
+                own = rows.setdefault(family, {}).setdefault(tuple(origin), [])
                 time[family] += end - start
-                if len(mine) < MOST_STEPS:
-                    mine.append((start, end))
+                if len(own) < MOST_STEPS:
+                    own.append((start, end))
     if not time:
         return {}
-    family = min(time, key=lambda one: (one[0], -time[one], one[1]))
-    found: dict[int, list[tuple[int, int]]] = {}
+    family = min(time, key=lambda key: (key[0], -time[key], key[1]))
+    longest: dict[int, list[tuple[int, int]]] = {}
     for (rank, _), spans in sorted(rows[family].items()):
-        if len(spans) > len(found.get(rank, [])):
-            found[rank] = spans
-    ends = {rank: np.array(sorted(spans), np.int64).T for rank, spans in found.items()}
+        if len(spans) > len(longest.get(rank, [])):
+            longest[rank] = spans
+    ends = {rank: np.array(sorted(spans), np.int64).T for rank, spans in longest.items()}
     return {rank: (start, end) for rank, (start, end) in ends.items()}
 
 
@@ -117,8 +117,8 @@ def _count(
     """
     for batch in chunks(folder, table, ["start_ns", "duration_ns", "rank"]):
         block = times(batch)
-        mine = batch.column("rank").to_numpy() == rank
-        begins = np.sort(block["start"][mine])
+        of_rank = batch.column("rank").to_numpy() == rank
+        begins = np.sort(block["start"][of_rank])
         before_end = np.searchsorted(begins, end)
-        gone = np.searchsorted(np.sort(block["end"][mine]), start, "right") if overlapping else None
+        gone = np.searchsorted(np.sort(block["end"][of_rank]), start, "right") if overlapping else None
         counts += before_end - (np.searchsorted(begins, start) if gone is None else gone)

@@ -64,8 +64,8 @@ def plain_file(path: Path, folder: Path, source: str) -> Iterator[tuple[Path, Ex
     try:
         failure = _unpack(path, word, target, source)
         if not target.stat().st_size:
-            found = f"it is compressed with {word} and holds nothing"
-            raise failure or ExportError(source, found, "an export", "Compress it again.")
+            problem = f"it is compressed with {word} and holds nothing"
+            raise failure or ExportError(source, problem, "an export", "Compress it again.")
         yield target, failure
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -42,9 +42,9 @@ def unknown(path: Path, source: str) -> ExportError:
     if archive_kind(path) == "tar":
         advice = "Unpack it first; `causeway run` and `causeway check` do so themselves."
         return ExportError(source, "it is a tar archive", expected, advice)
-    for pattern, found, advice in _contents():
+    for pattern, problem, advice in _contents():
         if pattern.search(head):
-            return ExportError(source, found, expected, advice)
+            return ExportError(source, problem, expected, advice)
     if is_database(path):
         return _other_database(path, source, expected)
     if error := _json_of_tables(path, source):
@@ -58,10 +58,10 @@ def unknown(path: Path, source: str) -> ExportError:
 @functools.cache
 def _contents() -> list[tuple[re.Pattern[bytes], str, str]]:
     """Return what may stand in place of an export: a pattern of its first bytes, what is found, and what to do."""
-    known = column_map("refusals")
+    rules = column_map("refusals")
     return [
-        (re.compile(entry["pattern"].encode()), entry["found"], known["advice"].get(entry["advice"], entry["advice"]))
-        for entry in known["contents"]
+        (re.compile(entry["pattern"].encode()), entry["found"], rules["advice"].get(entry["advice"], entry["advice"]))
+        for entry in rules["contents"]
     ]
 
 
@@ -69,8 +69,8 @@ def _other_database(path: Path, source: str, expected: str) -> ExportError:
     """Return the error for databases of other programs."""
     tables = clean_text(", ".join(sqlite_tables(path)))[:LONGEST_NAMES]
     if tables:
-        found = f"it is a SQLite database without a table that is known: it has {tables}"
-        return ExportError(source, found, expected, "Name the database that the profiler wrote.")
+        problem = f"it is a SQLite database without a table that is known: it has {tables}"
+        return ExportError(source, problem, expected, "Name the database that the profiler wrote.")
     again = column_map("refusals")["advice"]["copied"]
     return ExportError(source, "it is a SQLite database, cut or damaged, in which no table is left", expected, again)
 
@@ -83,12 +83,12 @@ def other(path: Path, source: str, word: str) -> ExportError:
         return error
     seen = detect(path)
     if seen == word:
-        found = f"it begins like an export of format {word}, but holds nothing of it that can be read"
+        problem = f"it begins like an export of format {word}, but holds nothing of it that can be read"
         advice = "Export it again; docs/formats.md lists what is read."
-        return ExportError(source, found, f"an export of format {word}", advice)
-    found = "it is a file with other content" + (f", it looks like {seen}" if seen else "")
+        return ExportError(source, problem, f"an export of format {word}", advice)
+    problem = "it is a file with other content" + (f", it looks like {seen}" if seen else "")
     return ExportError(
-        source, found, f"an export of format {word}", "Set its format in the sheet to `auto`, or name the right file."
+        source, problem, f"an export of format {word}", "Set its format in the sheet to `auto`, or name the right file."
     )
 
 
@@ -96,21 +96,21 @@ def _json_of_tables(path: Path, source: str) -> ExportError | None:
     """Return the error for JSON of Nsight Systems in a layout that is not read, None for any other file."""
     if not _JSON_OF_TABLES.match(first_bytes(path)):
         return None
-    found = "it is JSON of Nsight Systems with the tables of its databases, as it writes it from 2026 on"
-    return ExportError(source, found, "another form of export", f"Export the report again: {_EXPORT_NSYS}")
+    problem = "it is JSON of Nsight Systems with the tables of its databases, as it writes it from 2026 on"
+    return ExportError(source, problem, "another form of export", f"Export the report again: {_EXPORT_NSYS}")
 
 
 def _folder(path: Path, source: str, word: str | None) -> ExportError:
     """Return the error for a folder that is no export: what its files are."""
     expected = f"an export of format {word}" if word else f"an export of one of {', '.join(FORMATS)}"
     if (path / "files.parquet").is_file() and any((path / name).is_file() for name in _RECIPE_SUMMARIES):
-        found = "it is what a recipe of Nsight Systems summed up: one row per kernel, call or range, none per launch"
-        return ExportError(source, found, expected, "Name the reports themselves, exported: " + _EXPORT_NSYS)
+        problem = "it is what a recipe of Nsight Systems summed up: one row per kernel, call or range, none per launch"
+        return ExportError(source, problem, expected, "Name the reports themselves, exported: " + _EXPORT_NSYS)
     files = [file for file in sorted(path.iterdir()) if file.is_file()][:FILES_LOOKED_AT]
     held = Counter(seen for file in files if (seen := detect(file)))
     if not held:
-        found = "it is a folder without a known export in it"
-        return ExportError(source, found, expected, "Name the right file or folder in the sheet.")
+        problem = "it is a folder without a known export in it"
+        return ExportError(source, problem, expected, "Name the right file or folder in the sheet.")
     named = ", ".join(f"{count} of format {seen}" for seen, count in sorted(held.items()))
-    found = f"it is a folder that is no export by itself; files in it look like exports: {named}"
-    return ExportError(source, found, expected, "Give each of these files a row of its own in the sheet.")
+    problem = f"it is a folder that is no export by itself; files in it look like exports: {named}"
+    return ExportError(source, problem, expected, "Give each of these files a row of its own in the sheet.")

@@ -134,11 +134,11 @@ def counter_scenario(values: Mapping[str, Any] | None = None) -> CounterScenario
         For an unknown key, or fewer launches than kernels.
     """
     values = dict(values or {})
-    known = {part.name for part in dataclasses.fields(CounterScenario)}
-    unknown = sorted(set(values) - known)
+    keys = {part.name for part in dataclasses.fields(CounterScenario)}
+    unknown = sorted(set(values) - keys)
     if unknown:
         raise CausewayError(
-            f"simulated counters: unknown keys {unknown}; known are {', '.join(sorted(known | {'kind'}))}"
+            f"simulated counters: unknown keys {unknown}; known are {', '.join(sorted(keys | {'kind'}))}"
         )
     scenario = CounterScenario(**{"kernels": demo_kernels(), **values})
     if scenario.launches < len(scenario.kernels):

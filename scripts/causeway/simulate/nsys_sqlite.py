@@ -322,8 +322,8 @@ def statements() -> dict[str, list[str]]:
     """Return for each table, in the script's order, the statement that makes it and, of an enumeration, the one that
     fills it.
     """
-    found: dict[str, list[str]] = {}
+    by_table: dict[str, list[str]] = {}
     for part in SCRIPT.read_text(encoding="utf-8").split(";\n"):
         if begun := TABLE.search(part):
-            found.setdefault(begun[1], []).append(part[begun.start() :])
-    return found
+            by_table.setdefault(begun[1], []).append(part[begun.start() :])
+    return by_table

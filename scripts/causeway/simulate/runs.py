@@ -114,12 +114,12 @@ def _stall_causes(scenario: Scenario, effects: Sequence[Mapping]) -> dict[str, d
 
     They prolong the launch, not the transfer, so that the bytes and the kind of the transfer do not explain them.
     """
-    found: dict[str, dict[str, str]] = {kernel.name: {} for kernel in scenario.kernels if not is_collective(kernel)}
+    causes: dict[str, dict[str, str]] = {kernel.name: {} for kernel in scenario.kernels if not is_collective(kernel)}
     for effect in effects:
         change = effect["memory_stall_change_percent"]
-        if effect["kernel"] in found and change is not None and abs(change) >= LEAST_STALL_CHANGE:
-            found[effect["kernel"]][effect["removed"].rpartition(":")[2]] = "-" if change > 0 else "+"
-    return found
+        if effect["kernel"] in causes and change is not None and abs(change) >= LEAST_STALL_CHANGE:
+            causes[effect["kernel"]][effect["removed"].rpartition(":")[2]] = "-" if change > 0 else "+"
+    return causes
 
 
 def _write_counters(values: Mapping[str, object], folder: Path) -> dict:

@@ -248,9 +248,11 @@ def check(scenario: Scenario) -> None:
         raise CausewayError(
             "simulated trace: clock_factor, clock_from and clock_to are shares between 0 and 1, in this order of time"
         )
-    for name, known in KNOWN.items():
-        if getattr(scenario, name) not in known:
-            raise CausewayError(f"simulated trace: {name} is {getattr(scenario, name)!r}; known are {', '.join(known)}")
+    for name, choices in KNOWN.items():
+        if getattr(scenario, name) not in choices:
+            raise CausewayError(
+                f"simulated trace: {name} is {getattr(scenario, name)!r}; known are {', '.join(choices)}"
+            )
     if scenario.straggler == "host" and scenario.host == "ahead":
         raise CausewayError("simulated trace: a host that runs ahead is not late; set host to close")
     if scenario.straggler != "none" and scenario.collective != "wait":
@@ -368,11 +370,11 @@ def trace_scenario(values: Mapping[str, Any] | None = None) -> Scenario:
     """
     values = dict(values or {})
     causes = values.pop("causes", None) or {}
-    known = {field.name for field in dataclasses.fields(Scenario)}
-    unknown = sorted(set(values) - known)
+    keys = {field.name for field in dataclasses.fields(Scenario)}
+    unknown = sorted(set(values) - keys)
     if unknown:
         raise CausewayError(
-            f"simulated trace: unknown keys {unknown}; known are {', '.join(sorted(known | {'causes', 'kind'}))}"
+            f"simulated trace: unknown keys {unknown}; known are {', '.join(sorted(keys | {'causes', 'kind'}))}"
         )
     kernels, copies = demo_parts()
     parts: dict[str, Any] = {

@@ -413,8 +413,8 @@ class _Simulation:
         progress = (first + np.arange(shape[1])) / self.scenario.iterations
         configurations = _configurations(random, kernel, (*shape, slots), progress)
         cv = kernel.cv * np.ones((*shape, slots))
-        for feature, sizes, known in (("block_x", "block", kernel.blocks), ("grid_x", "grid", kernel.grids)):
-            cv *= (configurations[sizes] / min(known)) ** kernel.causes.get(feature, 0.0)
+        for feature, sizes, choices in (("block_x", "block", kernel.blocks), ("grid_x", "grid", kernel.grids)):
+            cv *= (configurations[sizes] / min(choices)) ** kernel.causes.get(feature, 0.0)
         return configurations, self._noise(index, kernel, first, shape, slots, cv)
 
     def _add_events(

@@ -20,8 +20,8 @@ TAIL_QUANTILE = 0.99
 
 def removals_of(scenario: Scenario) -> list[str]:
     """Return all that can be removed from a run: each planted cause of each kernel, and the straggler."""
-    found = [f"{kernel.short_name}:{cause}" for kernel in scenario.kernels for cause in kernel.causes]
-    return found + [STRAGGLER] * (scenario.straggler != "none")
+    removals = [f"{kernel.short_name}:{cause}" for kernel in scenario.kernels for cause in kernel.causes]
+    return removals + [STRAGGLER] * (scenario.straggler != "none")
 
 
 def without(scenario: Scenario, removed: Iterable[str]) -> Scenario:
@@ -42,17 +42,19 @@ def without(scenario: Scenario, removed: Iterable[str]) -> Scenario:
         if name == STRAGGLER and scenario.straggler != "none":
             scenario = dataclasses.replace(scenario, straggler="none")
             continue
-        kernel, _, cause = name.rpartition(":")
-        found = [one for one in scenario.kernels if cause in one.causes and kernel in ("", one.short_name)]
-        if not found:
+        short_name, _, cause = name.rpartition(":")
+        concerned = [
+            kernel for kernel in scenario.kernels if cause in kernel.causes and short_name in ("", kernel.short_name)
+        ]
+        if not concerned:
             raise CausewayError(
                 f"simulated trace: nothing planted is called {name!r}; there are {', '.join(removals_of(scenario))}"
             )
         kernels = (
-            dataclasses.replace(one, causes={key: value for key, value in one.causes.items() if key != cause})
-            if one in found
-            else one
-            for one in scenario.kernels
+            dataclasses.replace(kernel, causes={key: value for key, value in kernel.causes.items() if key != cause})
+            if kernel in concerned
+            else kernel
+            for kernel in scenario.kernels
         )
         scenario = dataclasses.replace(scenario, kernels=tuple(kernels))
     return scenario
@@ -141,7 +143,7 @@ def effects_of(scenario: Scenario) -> list[dict]:
         within configurations, of the mean memory stall, of a step; `saved_ns`, GPU time of the kernel in the run.
     """
     before = times_of(scenario)
-    found = []
+    effects = []
     for name in removals_of(scenario):
         after = times_of(without(scenario, [name]))
         short = name.rpartition(":")[0]
@@ -150,21 +152,21 @@ def effects_of(scenario: Scenario) -> list[dict]:
             for number, kernel in enumerate(scenario.kernels)
             if (is_collective(kernel) if name == STRAGGLER else kernel.short_name == short)
         ]
-        found += [_effect(name, scenario, number, before, after) for number in concerned]
-    return found
+        effects += [_effect(name, scenario, number, before, after) for number in concerned]
+    return effects
 
 
 def _effect(name: str, scenario: Scenario, number: int, before: RunTimes, after: RunTimes) -> dict:
     old = before.durations[number]
     new = after.durations[number]
-    spreads = [spread(one.durations[number], one.configurations[number]) for one in (after, before)]
-    stalls = [float(np.nanmean(one.stalls[number])) for one in (after, before)]
+    spreads = [spread(run.durations[number], run.configurations[number]) for run in (after, before)]
+    stalls = [float(np.nanmean(run.stalls[number])) for run in (after, before)]
     return {
         "removed": name,
         "kernel": scenario.kernels[number].name,
         "launches": len(old),
         "mean_change_percent": percent(float(new.mean()), float(old.mean())),
-        "p99_change_percent": percent(*(float(np.quantile(one, TAIL_QUANTILE)) for one in (new, old))),
+        "p99_change_percent": percent(*(float(np.quantile(durations, TAIL_QUANTILE)) for durations in (new, old))),
         "spread_change_percent": percent(*spreads),
         "memory_stall_change_percent": percent(*stalls),
         "saved_ns": int(old.sum() - new.sum()),

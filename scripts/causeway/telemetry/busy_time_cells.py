@@ -37,9 +37,11 @@ def busy_times(
         for batch in file.iter_batches(CHUNK_ROWS, columns=columns, use_threads=False):
             start, duration, rank, device = (batch.column(name).to_numpy() for name in columns)
             for key in busy:
-                mine = (rank == key[0]) & (device == key[1])
-                if mine.any():
-                    covered[key] = _add(busy[key], edges, start[mine], start[mine] + duration[mine], covered[key])
+                of_device = (rank == key[0]) & (device == key[1])
+                if of_device.any():
+                    covered[key] = _add(
+                        busy[key], edges, start[of_device], start[of_device] + duration[of_device], covered[key]
+                    )
     return busy
 
 
@@ -57,7 +59,7 @@ def _add(busy: np.ndarray, edges: np.ndarray, start: np.ndarray, end: np.ndarray
         window = slice(max(int(first) - 1, 0), min(int(last) + 1, edges.size))
         inner = edges[window]
         lengths = np.concatenate([[0], np.cumsum(high - low)])
-        at = np.maximum(np.searchsorted(low, inner, side="right") - 1, 0)
-        before = lengths[at] + np.clip(inner - low[at], 0, (high - low)[at])
+        index = np.maximum(np.searchsorted(low, inner, side="right") - 1, 0)
+        before = lengths[index] + np.clip(inner - low[index], 0, (high - low)[index])
         busy[window.start : window.start + inner.size - 1] += np.diff(before)
     return int(reach[-1]) if reach.size else covered

@@ -116,23 +116,23 @@ def estimate_skew(loads: Sequence[Load], interval_ns: int) -> Skew:
     fine = best + interval_ns * np.arange(-2 * FINE, 2 * FINE + 1, dtype=np.int64) // FINE
     shifts = np.union1d(coarse, fine)
     likelihood, correlation, counts = _likelihood(loads, shifts, interval_ns)
-    at = int(np.argmax(likelihood))
-    kept = _independent(loads, int(shifts[at]), interval_ns)
+    peak = int(np.argmax(likelihood))
+    kept = _independent(loads, int(shifts[peak]), interval_ns)
     likelihood, correlation, counts = _likelihood(loads, shifts, interval_ns, kept)
-    at = int(np.argmax(likelihood))
-    largest = float(correlation[at])
-    number = int(counts[at])
+    peak = int(np.argmax(likelihood))
+    largest = float(correlation[peak])
+    number = int(counts[peak])
     needed = chi2.isf(LEVEL / (2 * MAX_SKEW_S * 1_000_000_000 / interval_ns), 1)
-    if 2 * likelihood[at] < needed:
+    if 2 * likelihood[peak] < needed:
         return _none(largest, number, "the readings do not follow the load significantly at any shift")
-    inside = shifts[2 * (likelihood[at] - likelihood) <= chi2.ppf(INTERVAL, 1)]
+    inside = shifts[2 * (likelihood[peak] - likelihood) <= chi2.ppf(INTERVAL, 1)]
     low = int(inside[0]) - interval_ns // 2
     high = int(inside[-1]) + interval_ns // 2
     if high - low > WIDEST * interval_ns:
         return _none(largest, number, "several shifts fit about as well: no clear maximum")
-    if abs(int(shifts[at])) >= int(coarse[-1]) - interval_ns:
+    if abs(int(shifts[peak])) >= int(coarse[-1]) - interval_ns:
         return _none(largest, number, "the best shift lies at the end of those tried: is the time zone right?")
-    return Skew(skew_ns=int(shifts[at]), low_ns=low, high_ns=high, correlation=largest, readings=number)
+    return Skew(skew_ns=int(shifts[peak]), low_ns=low, high_ns=high, correlation=largest, readings=number)
 
 
 def _none(correlation: float | None, readings: int, reason: str) -> Skew:
@@ -154,16 +154,16 @@ def _likelihood(
     for number, load in enumerate(loads):
         weight = 1.0 if kept is None else kept[number]
         fewest = max(FEWEST_READINGS, COVERED * load.span_ns / interval_ns)
-        for at, shift in enumerate(shifts.tolist()):
+        for k, shift in enumerate(shifts.tolist()):
             share, values = _compared(load, shift, interval_ns)
             if share.size < fewest:
                 continue
             r = _correlation(share, values)
-            total[at] = max(total[at], 0.0) - weight * share.size / 2 * np.log1p(-(min(max(r, 0.0), 0.999999) ** 2))
-            counts[at] += share.size
-            if share.size > largest[at]:
-                largest[at] = share.size
-                correlation[at] = r
+            total[k] = max(total[k], 0.0) - weight * share.size / 2 * np.log1p(-(min(max(r, 0.0), 0.999999) ** 2))
+            counts[k] += share.size
+            if share.size > largest[k]:
+                largest[k] = share.size
+                correlation[k] = r
     return total, correlation, counts
 
 
@@ -171,9 +171,9 @@ def _compared(load: Load, shift: int, interval_ns: int) -> tuple[np.ndarray, np.
     """Return the busy share of the time before each reading that lies in the time in question, and the readings."""
     ends = load.times - (shift + load.origin_ns)
     window = min(interval_ns, LONGEST_WINDOW_NS) if interval_ns < 2 * LONGEST_WINDOW_NS else interval_ns
-    known = slice(np.searchsorted(ends, window), np.searchsorted(ends, load.span_ns, side="right"))
-    ends = ends[known]
-    return (_before(load, ends) - _before(load, ends - window)) / window, load.values[known]
+    inside = slice(np.searchsorted(ends, window), np.searchsorted(ends, load.span_ns, side="right"))
+    ends = ends[inside]
+    return (_before(load, ends) - _before(load, ends - window)) / window, load.values[inside]
 
 
 def _before(load: Load, times: np.ndarray) -> np.ndarray:
@@ -183,23 +183,23 @@ def _before(load: Load, times: np.ndarray) -> np.ndarray:
     return load.busy_ns[cell] + (load.busy_ns[cell + 1] - load.busy_ns[cell]) * inner
 
 
-def _correlation(one: np.ndarray, other: np.ndarray) -> float:
+def _correlation(first: np.ndarray, second: np.ndarray) -> float:
     """Return the correlation of two series, 0 where one of them does not vary."""
-    one = one - one.mean()
-    other = other - other.mean()
-    product = float(one @ one) * float(other @ other)
-    return float(one @ other) / product**0.5 if product > 1e-20 else 0.0
+    first = first - first.mean()
+    second = second - second.mean()
+    product = float(first @ first) * float(second @ second)
+    return float(first @ second) / product**0.5 if product > 1e-20 else 0.0
 
 
 def _independent(loads: Sequence[Load], shift: int, interval_ns: int) -> list[float]:
     """Return for each device the share of its readings that count as independent, from the errors at a shift."""
-    found = []
+    shares = []
     for load in loads:
         share, values = _compared(load, shift, interval_ns)
         if share.size < 3 or not np.ptp(share):
-            found.append(1.0)
+            shares.append(1.0)
             continue
         errors = values - np.polyval(np.polyfit(share, values, 1), share)
         lag = min(max(_correlation(errors[:-1], errors[1:]), 0.0), 0.99)
-        found.append((1 - lag) / (1 + lag))
-    return found
+        shares.append((1 - lag) / (1 + lag))
+    return shares

@@ -91,7 +91,9 @@ def read_delimited(path: Path, lines: Iterator[str], name: str, readings: Readin
             f"telemetry of the format {name}",
             ADVICE[name],
         )
-    columns = [column if columns.index(column) == at else f"{column}\0{at}" for at, column in enumerate(columns)]
+    columns = [
+        column if columns.index(column) == index else f"{column}\0{index}" for index, column in enumerate(columns)
+    ]
 
     def data() -> Iterator[list[str]]:
         yield from pending
@@ -144,12 +146,12 @@ def _read_long(
     """
     if missing := sorted({"metric", "value"} - set(columns)):
         raise ExportError(str(path), f"no column {' and '.join(missing)}", "the plain long form", ADVICE["long"])
-    known: dict[str, TelemetryMetric | None] = {}
+    metrics: dict[str, TelemetryMetric | None] = {}
     for frame in frames(rows, columns, readings, path):
-        for raw, mine in frame.groupby("metric", sort=False):
-            if raw not in known and len(known) < 2 * MOST_METRICS:
-                known[raw] = own_metric(str(raw))
-            if (metric := known.get(raw)) is None:
+        for raw, of_metric in frame.groupby("metric", sort=False):
+            if raw not in metrics and len(metrics) < 2 * MOST_METRICS:
+                metrics[raw] = own_metric(str(raw))
+            if (metric := metrics.get(raw)) is None:
                 readings.ignore(str(raw))
             else:
-                readings.add(mine, form, {"value": metric})
+                readings.add(of_metric, form, {"value": metric})

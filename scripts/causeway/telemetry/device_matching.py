@@ -66,7 +66,7 @@ def timed_exports(folders: Iterable[Path], clocks: Mapping, nodes: Mapping[str, 
     nodes : mapping of str to str
         Node of each export as in the sheet, empty where it is not there.
     """
-    found = []
+    exports = []
     for folder in folders:
         document = read_json(folder / "capabilities.json")
         time = document["time"] or {}
@@ -74,7 +74,7 @@ def timed_exports(folders: Iterable[Path], clocks: Mapping, nodes: Mapping[str, 
         if entry is None or not time.get("has_start") or not (folder / "launches.parquet").is_file():
             continue
         rows = rows_if_there(folder, "devices", ["rank", "device", "gpu"])
-        found.append(
+        exports.append(
             TimedExport(
                 name=folder.name,
                 node=nodes.get(folder.name) or document.get("node") or "",
@@ -89,7 +89,7 @@ def timed_exports(folders: Iterable[Path], clocks: Mapping, nodes: Mapping[str, 
                 ),
             )
         )
-    return found
+    return exports
 
 
 def digests(uuid: str) -> set[str]:
@@ -99,9 +99,9 @@ def digests(uuid: str) -> set[str]:
     return {f"g{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:12]}" for text in spellings}
 
 
-def same_node(one: str, other: str) -> bool:
+def same_node(name: str, other: str) -> bool:
     """Return whether two names of a machine mean the same: equal up to the first dot, in any case."""
-    return one.lower().partition(".")[0] == other.lower().partition(".")[0]
+    return name.lower().partition(".")[0] == other.lower().partition(".")[0]
 
 
 def match_devices(
@@ -126,23 +126,23 @@ def match_devices(
     matched: dict[SourceDevice, tuple[DatasetDevice, str]] = {}
     unmatched: dict[SourceDevice, str] = {}
     nodes = {export.node.lower().partition(".")[0] for export in exports}
-    for node in sorted({one.node for one in sources}):
-        mine = [one for one in sources if one.node == node]
+    for node in sorted({source.node for source in sources}):
+        of_node = [source for source in sources if source.node == node]
         if node and nodes != {""}:
             own = [export for export in exports if export.node and same_node(export.node, node)]
         else:
             own = list(exports) if len(nodes) == 1 else []
         devices = [device for export in own for device in export.devices]
         if not devices:
-            unmatched |= dict.fromkeys(mine, "unknown_node")
+            unmatched |= dict.fromkeys(of_node, "unknown_node")
             continue
-        here = _Node(mine, devices)
-        for one in mine:
-            match here.match(one):
+        here = _Node(of_node, devices)
+        for source in of_node:
+            match here.match(source):
                 case str(reason):
-                    unmatched[one] = reason
-                case found:
-                    matched[one] = found
+                    unmatched[source] = reason
+                case pair:
+                    matched[source] = pair
     return matched, unmatched
 
 
@@ -163,7 +163,7 @@ class _Node:
         for device in devices:
             self._by_gpu.setdefault(device.gpu, []).append(device)
             self._by_number.setdefault(str(device.device), []).append(device)
-        named = {one.index for one in sources}
+        named = {source.index for source in sources}
         self._indices = sorted(filter(str.isdigit, named), key=int)
         self._buses = sorted(filter(BUS_ADDRESS.fullmatch, named), key=lambda bus: bus.zfill(16))
         self._in_order = sorted(devices, key=lambda device: (device.rank, device.device))
@@ -172,14 +172,14 @@ class _Node:
         self._one_each = len(sources) == len(devices) == 1
         self._all_have_digests = all(device.gpu.startswith("g") for device in devices)
 
-    def match(self, one: SourceDevice) -> tuple[DatasetDevice, str] | str:
+    def match(self, source: SourceDevice) -> tuple[DatasetDevice, str] | str:
         """Return the dataset's device of a source's one, and what that rests on; else the reason why there is none."""
-        same = [device for digest in sorted(digests(one.uuid)) for device in self._by_gpu.get(digest, [])]
+        same = [device for digest in sorted(digests(source.uuid)) for device in self._by_gpu.get(digest, [])]
         if same:
             return same[0], UUID
-        if one.uuid and self._all_have_digests:
+        if source.uuid and self._all_have_digests:
             return "unknown_device"  # both sides know their GPUs, and it is none of these
-        return self._by_index(one.index) or self._by_order(one.index) or self._why_not(one.index)
+        return self._by_index(source.index) or self._by_order(source.index) or self._why_not(source.index)
 
     def _by_index(self, index: str) -> tuple[DatasetDevice, str] | None:
         """Return the only device whose GPU, or, where ranks do not each call their own device alike, whose number is

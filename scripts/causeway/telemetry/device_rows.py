@@ -58,21 +58,21 @@ def read_dcgmi(path: Path, lines: Iterator[str], readings: Readings) -> None:
 
 def _of_gpu(path: Path, row: list[str], readings: Readings) -> list[str] | None:
     """Return time, index and values of the row of a whole GPU; None for others."""
-    at = next((index for index, word in enumerate(row) if word.upper().startswith("GPU")), None)
-    if at is None or at + 1 >= len(row):
+    position = next((index for index, word in enumerate(row) if word.upper().startswith("GPU")), None)
+    if position is None or position + 1 >= len(row):
         readings.note("no_row", 1, " ".join(row))
         return None
-    if row[at].upper() != "GPU":  # an instance of a divided GPU
-        readings.note("part_of_a_gpu", 1, " ".join(row[at : at + 2]))
+    if row[position].upper() != "GPU":  # an instance of a divided GPU
+        readings.note("part_of_a_gpu", 1, " ".join(row[position : position + 2]))
         return None
-    if at == 0:
+    if position == 0:
         raise ExportError(
             str(path),
             "no time before its rows",
             "dcgmi dmon with a time before each row",
             "dcgmi writes none: record with dcgmi dmon ... | ts '%FT%T%z', or take the dumps of the DCGM exporter.",
         )
-    return [" ".join(row[:at]), *row[at + 1 :]]
+    return [" ".join(row[:position]), *row[position + 1 :]]
 
 
 def _metrics(
@@ -96,7 +96,7 @@ def _blocks(lines: Iterator[str], mark: str) -> Iterator[tuple[list[str], list[l
         words = line.replace(",", " ").split()
         if "#" in line:
             names = [word.lower() for word in line.replace("#", " ").replace(",", " ").split()]
-            names = [name if names.index(name) == at else f"{name}\0{at}" for at, name in enumerate(names)]
+            names = [name if names.index(name) == index else f"{name}\0{index}" for index, name in enumerate(names)]
             if mark in names and names != columns:
                 if rows:
                     yield columns, rows

@@ -39,19 +39,19 @@ def read_exporter(path: Path, lines: Iterator[str], readings: Readings) -> None:
             comment = TIME_COMMENT.match(line)
             time = comment[1].strip() if comment else time
         elif line.strip():
-            found = LINE.match(line)
-            if found is None:
+            match = LINE.match(line)
+            if match is None:
                 readings.note("no_row", 1, line)
                 continue
-            at = found[4] or time
-            labels = {key.lower(): value for key, value in LABEL.findall(found[2] or "")}
-            timeless += not at
-            timed |= bool(at)
-            metric = found[1].lower()
+            stamp = match[4] or time
+            labels = {key.lower(): value for key, value in LABEL.findall(match[2] or "")}
+            timeless += not stamp
+            timed |= bool(stamp)
+            metric = match[1].lower()
             if labels.get("gpu_i_id") and not any(part in metric for part in OF_THE_WHOLE_GPU):
-                readings.note("part_of_a_gpu", 1, f"{found[1]} of instance {labels['gpu_i_id']}")
+                readings.note("part_of_a_gpu", 1, f"{match[1]} of instance {labels['gpu_i_id']}")
                 continue
-            rows.append((at, *(labels.get(key, "") for key in ("hostname", "gpu", "uuid")), metric, found[3]))
+            rows.append((stamp, *(labels.get(key, "") for key in ("hostname", "gpu", "uuid")), metric, match[3]))
             if len(rows) == CHUNK_ROWS:
                 _add(rows, readings)
                 rows = []
@@ -69,8 +69,8 @@ def _add(rows: list[tuple[str, ...]], readings: Readings) -> None:
     """Give rows to the readings, metric by metric."""
     form = format_of("dcgm-exporter")
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=str)
-    for raw, mine in frame.groupby("metric", sort=False):
+    for raw, of_metric in frame.groupby("metric", sort=False):
         if (metric := form.metrics.get(str(raw))) is None:
             readings.ignore(str(raw))
         else:
-            readings.add(mine, form, {"value": metric})
+            readings.add(of_metric, form, {"value": metric})

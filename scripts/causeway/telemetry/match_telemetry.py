@@ -81,14 +81,14 @@ def match_telemetry(
     """
     exports = timed_exports(folders, clocks, nodes)
     placed = [export for export in exports if export.session_start_ns is not None]
-    found = [_of_source(source, placed) for source in sources]
-    rows = _joined([rows for _, parts in found for rows in parts])
+    per_source = [_of_source(source, placed) for source in sources]
+    rows = _joined([rows for _, parts in per_source for rows in parts])
     metrics = sorted(set(rows.metric.tolist()))
     report = {
         "dataset": dataset,
         "session_starts": len(placed),
         "exports": len(exports),
-        "sources": [entry for entry, _ in found],
+        "sources": [entry for entry, _ in per_source],
         "metrics": metrics,
         "rows": int(rows.time.size),
     }
@@ -136,7 +136,7 @@ def _of_source(source: TelemetrySource, exports: Sequence[TimedExport]) -> tuple
     time, device, metric, value = readings.columns()
     matched, unmatched = match_devices(list(readings.devices), exports) if exports else ({}, {})
     names = list(readings.metrics)
-    by_number = {index: one for one, index in readings.devices.items()}
+    by_number = {index: source_device for source_device, index in readings.devices.items()}
     series = _series(time, device, metric, value, names)
     parts, clocks, used = _placed(series, by_number, matched, {export.name: export for export in exports})
     LOG.info("%s: %d rows, %d readings of %d devices", source.source, readings.rows, time.size, len(by_number))
@@ -154,14 +154,14 @@ def _of_source(source: TelemetrySource, exports: Sequence[TimedExport]) -> tuple
 
 
 def _device(
-    one: SourceDevice,
+    source_device: SourceDevice,
     number: int,
     matched: Mapping[SourceDevice, tuple[DatasetDevice, str]],
     unmatched: Mapping[SourceDevice, str],
 ) -> dict:
     """Return the entry of a source's device; the names of unknown machines stay in the source."""
-    if one in matched:
-        device, rests_on = matched[one]
+    if source_device in matched:
+        device, rests_on = matched[source_device]
         return {
             "number": number,
             "export": device.export,
@@ -170,7 +170,7 @@ def _device(
             "matched_by": rests_on,
             "reason": None,
         }
-    reason = unmatched.get(one, "no_session_start")
+    reason = unmatched.get(source_device, "no_session_start")
     return {"number": number, "export": None, "rank": None, "device": None, "matched_by": None, "reason": reason}
 
 
@@ -191,22 +191,22 @@ def _placed(
 ) -> tuple[list[Rows], list[dict], set[int]]:
     """Return the rows of matched devices on the dataset's time line, the clocks by node, and the devices' numbers."""
     nodes: dict[str, list[int]] = {}
-    for number, one in by_number.items():
-        if one in matched:
-            nodes.setdefault(exports[matched[one][0].export].node, []).append(number)
+    for number, source_device in by_number.items():
+        if source_device in matched:
+            nodes.setdefault(exports[matched[source_device][0].export].node, []).append(number)
     rows = []
     clocks = []
     for node, numbers in sorted(nodes.items()):
         own = [
             DeviceReadings(
                 device=matched[by_number[number]][0],
-                series={name: one for (code, name), one in series.items() if code == number},
+                series={name: pair for (code, name), pair in series.items() if code == number},
             )
             for number in numbers
         ]
-        found = skew_of_node(own, exports)
-        clocks.append(_clock(node, found))
-        shift = found.skew.skew_ns or 0
+        node_skew = skew_of_node(own, exports)
+        clocks.append(_clock(node, node_skew))
+        shift = node_skew.skew.skew_ns or 0
         for readings in own:
             device = readings.device
             for name, (times, values) in readings.series.items():
@@ -214,17 +214,17 @@ def _placed(
     return rows, clocks, {number for numbers in nodes.values() for number in numbers}
 
 
-def _clock(node: str, found: NodeSkew) -> dict:
+def _clock(node: str, node_skew: NodeSkew) -> dict:
     """Return the entry of a node: how late the readings are, by its clock."""
-    skew = found.skew
+    skew = node_skew.skew
     return {
         "node": node or None,
         "skew_ns": skew.skew_ns,
         "low_ns": skew.low_ns,
         "high_ns": skew.high_ns,
         "applied_ns": skew.skew_ns or 0,
-        "metric": found.metric,
-        "basis": found.basis,
+        "metric": node_skew.metric,
+        "basis": node_skew.basis,
         "correlation": skew.correlation,
         "readings": skew.readings,
         "reason": skew.reason or None,

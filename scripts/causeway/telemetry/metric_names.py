@@ -33,10 +33,10 @@ class TelemetryMetric:
                 name: np.where(masks < 0, np.nan, (masks & bit) // bit)
                 for bit, name in column_map("telemetry")["reasons"].items()
             }, bad
-        found, bad = {"number": numbers_of, "flag": flags_of, "state": states_of}[self.kind](texts)
-        found = np.where(found == self.absent, np.nan, found) if self.absent is not None else found
+        numbers, bad = {"number": numbers_of, "flag": flags_of, "state": states_of}[self.kind](texts)
+        numbers = np.where(numbers == self.absent, np.nan, numbers) if self.absent is not None else numbers
         # a division by 100 is exact where a product with .01 is not
-        return {self.name: found * self.factor if self.factor >= 1 else found / round(1 / self.factor)}, bad
+        return {self.name: numbers * self.factor if self.factor >= 1 else numbers / round(1 / self.factor)}, bad
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,15 +65,15 @@ def format_of(name: str) -> TelemetryFormat:
     entry = column_map("telemetry")["formats"][name]
     keys = {key: tuple(raw.lower() for raw in entry.get(key, ())) for key in ("time", "node", "device", "bus", "uuid")}
     return TelemetryFormat(
-        metrics={raw.lower(): TelemetryMetric(**one) for raw, one in entry["metrics"].items()}, **keys
+        metrics={raw.lower(): TelemetryMetric(**metric) for raw, metric in entry["metrics"].items()}, **keys
     )
 
 
 @functools.cache
 def ratios() -> frozenset[str]:
     """Return our names of the map's metrics that lie between 0 and 1."""
-    known = {metric.name for name in column_map("telemetry")["formats"] for metric in format_of(name).metrics.values()}
-    return frozenset(name for name in known if name.endswith("_ratio"))
+    names = {metric.name for name in column_map("telemetry")["formats"] for metric in format_of(name).metrics.values()}
+    return frozenset(name for name in names if name.endswith("_ratio"))
 
 
 def raw_name(text: str) -> str:
@@ -86,7 +86,7 @@ def own_metric(name: str) -> TelemetryMetric | None:
     for a text that is no name.
     """
     for formats in column_map("telemetry")["formats"]:
-        if (known := format_of(formats).metrics.get(name.strip().lower())) is not None:
-            return known
+        if (metric := format_of(formats).metrics.get(name.strip().lower())) is not None:
+            return metric
     plain = name.strip().lower()
     return TelemetryMetric(name=plain) if OWN_NAME.fullmatch(plain) else None

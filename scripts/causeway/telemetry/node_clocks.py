@@ -77,8 +77,10 @@ def skew_of_node(readings: Sequence[DeviceReadings], exports: Mapping[str, Timed
         basis=None,
     )
     for metric in LOAD_METRICS:
-        having = [one for one in readings if metric in one.series]
-        intervals = [found for one in having if (found := sampling_interval(one.series[metric][0])) is not None]
+        having = [of_device for of_device in readings if metric in of_device.series]
+        intervals = [
+            interval for of_device in having if (interval := sampling_interval(of_device.series[metric][0])) is not None
+        ]
         if not intervals:
             continue
         for basis, beyond in ((WITHIN, 0), (EDGES, BEYOND)):
@@ -97,22 +99,22 @@ def _loads(
     beyond: int,
 ) -> tuple[list[Load], int]:
     """Return the loads of devices, and the sampling interval of their readings in ns."""
-    spans = [exports[one.device.export] for one in readings]
+    spans = [exports[of_device.device.export] for of_device in readings]
     longest = max(export.last_ns - export.first_ns for export in spans)
     averaged = interval_ns * max(1, -(-longest // (interval_ns * MOST_READINGS)))
     width = max(averaged // PARTS, 1)
     by_export: dict[str, list[DeviceReadings]] = {}
-    for one in readings:
-        by_export.setdefault(one.device.export, []).append(one)
+    for of_device in readings:
+        by_export.setdefault(of_device.device.export, []).append(of_device)
     loads = []
-    for name, mine in sorted(by_export.items()):
+    for name, of_export in sorted(by_export.items()):
         export = exports[name]
         cells = max((export.last_ns - export.first_ns) // width, 1) + 2 * beyond * averaged // width
         origin = export.first_ns - beyond * averaged
-        keys = [(one.device.rank, one.device.device) for one in mine]
+        keys = [(of_device.device.rank, of_device.device.device) for of_device in of_export]
         busy = busy_times(export.folder / "launches.parquet", keys, origin, width, cells)
-        for one, key in zip(mine, keys, strict=True):
-            times, values = one.series[metric]
+        for of_device, key in zip(of_export, keys, strict=True):
+            times, values = of_device.series[metric]
             if averaged > interval_ns:
                 times, values = _averaged(times, values, averaged)
             before = np.concatenate([[0], np.cumsum(busy[key])])

@@ -112,21 +112,21 @@ class Readings:
         """
         self.rows += len(rows)
         times = times_of(_first(rows, ("time", *form.time)), self.zone)
-        known = times != UNKNOWN_TIME
-        if not known.all():
-            example = _first(rows, ("time", *form.time)).iloc[int(np.flatnonzero(~known)[0])]
-            self.note("no_time", int((~known).sum()), example)
-        inside = known & (times >= self.low_ns) & (times <= self.high_ns)
-        self.outside += int((known & ~inside).sum())
+        timed = times != UNKNOWN_TIME
+        if not timed.all():
+            example = _first(rows, ("time", *form.time)).iloc[int(np.flatnonzero(~timed)[0])]
+            self.note("no_time", int((~timed).sum()), example)
+        inside = timed & (times >= self.low_ns) & (times <= self.high_ns)
+        self.outside += int((timed & ~inside).sum())
         kept = rows[inside]
         if not len(kept):
             return
         device = self._devices(kept, form)
         for column, metric in metrics.items():
-            found, bad = metric.values(kept[column])
+            by_name, bad = metric.values(kept[column])
             if bad.any():
                 self.note("no_number", int(bad.sum()), kept[column].iloc[int(np.flatnonzero(bad)[0])])
-            for name, values in found.items():
+            for name, values in by_name.items():
                 self._keep(times[inside], device, name, values)
 
     def _devices(self, rows: pd.DataFrame, form: TelemetryFormat) -> np.ndarray:
@@ -139,13 +139,13 @@ class Readings:
         groups = keys.groupby(list(keys.columns), sort=False, dropna=False).ngroup().to_numpy()
         first = np.unique(groups, return_index=True)[1]
         number = np.empty(first.size, np.int64)
-        for group, at in enumerate(first.tolist()):
-            one = SourceDevice(**{name: str(text).strip()[:LONGEST_NAME] for name, text in keys.iloc[at].items()})
-            if one in self.devices or len(self.devices) < MOST_DEVICES:
-                number[group] = self.devices.setdefault(one, len(self.devices))
+        for group, row in enumerate(first.tolist()):
+            device = SourceDevice(**{name: str(text).strip()[:LONGEST_NAME] for name, text in keys.iloc[row].items()})
+            if device in self.devices or len(self.devices) < MOST_DEVICES:
+                number[group] = self.devices.setdefault(device, len(self.devices))
             else:
                 number[group] = -1
-                self.note("too_many_devices", int((groups == group).sum()), one.index)
+                self.note("too_many_devices", int((groups == group).sum()), device.index)
         return number[groups]
 
     def _keep(self, times: np.ndarray, device: np.ndarray, name: str, values: np.ndarray) -> None:

@@ -79,18 +79,18 @@ def times_of(texts: pd.Series, zone: tzinfo) -> np.ndarray:
         `UNKNOWN_TIME` where there is none.
     """
     texts = texts.reset_index(drop=True)
-    found = np.full(len(texts), UNKNOWN_TIME, np.int64)
+    times = np.full(len(texts), UNKNOWN_TIME, np.int64)
     unix = texts.str.extract(UNIX_TIME)
     dated = unix[0].str.fullmatch(r"20\d{6}").eq(True) & unix[1].isna()  # a date alone, no count of seconds
     fits = unix[0].str.zfill(19).le(str(2**63 - 1))
-    mine = np.flatnonzero((unix[0].notna() & ~dated & fits).to_numpy())
-    if mine.size:
-        found[mine] = _unix_times(unix.iloc[mine])
+    rows = np.flatnonzero((unix[0].notna() & ~dated & fits).to_numpy())
+    if rows.size:
+        times[rows] = _unix_times(unix.iloc[rows])
     parts = texts.str.extract(CLOCK_TIME)
-    mine = np.flatnonzero(parts[0].notna().to_numpy())
-    if mine.size:
-        found[mine] = _clock_times(parts.iloc[mine].reset_index(drop=True), zone)
-    return found
+    rows = np.flatnonzero(parts[0].notna().to_numpy())
+    if rows.size:
+        times[rows] = _clock_times(parts.iloc[rows].reset_index(drop=True), zone)
+    return times
 
 
 def _unix_times(parts: pd.DataFrame) -> np.ndarray:
@@ -197,15 +197,15 @@ def masks_of(texts: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """
     plain = _plain(texts)
 
-    def one(text: str) -> int:
+    def mask_of(text: str) -> int:
         try:
             value = int(text, 16) if text.startswith("0x") else int(float(text))
         except (ValueError, OverflowError):
             return -1
         return value if 0 <= value < 1 << 48 else -1  # beyond: DCGM's blank values
 
-    known = {text: one(text) for text in plain.unique()}
-    values = plain.map(known).to_numpy(np.int64)
+    masks = {text: mask_of(text) for text in plain.unique()}
+    values = plain.map(masks).to_numpy(np.int64)
     blank = plain.str.fullmatch(r"\d{10,19}").to_numpy(bool)
     return values, (values < 0) & ~plain.isin(ABSENT).to_numpy() & ~blank
 

@@ -132,29 +132,29 @@ def differences(
     )
 
 
-def in_words(results: Path, found: Differences, command: Sequence[str]) -> list[str]:
+def in_words(results: Path, differences: Differences, command: Sequence[str]) -> list[str]:
     """Return a line for each missing or changed file, and the command that makes them again; nothing if none is.
 
     Parameters
     ----------
     results : Path
-    found : Differences
+    differences : Differences
     command : sequence of str
         The command of the run, as a list of arguments.
     """
-    lines = named(found)
-    outputs = [f"{results.name}/{output}" for output in found.outputs]
+    lines = named(differences)
+    outputs = [f"{results.name}/{output}" for output in differences.outputs]
     return [*lines, f"to make them again: {shlex.join([*command, '--forcerun', *outputs])}"] if lines else []
 
 
-def left_over_in_words(found: Differences) -> list[str]:
+def left_over_in_words(differences: Differences) -> list[str]:
     """Return a line for each dataset and comparison that the configuration does not make any more."""
-    return [f"{name}: no longer made ({number} files, not compared)" for name, number in found.left_over.items()]
+    return [f"{name}: no longer made ({number} files, not compared)" for name, number in differences.left_over.items()]
 
 
-def named(found: Differences) -> list[str]:
+def named(differences: Differences) -> list[str]:
     """Return a line for each missing or changed file, beyond twenty of a kind one for the rest."""
-    return [*_named("missing", found.missing), *_named("changed", found.changed)]
+    return [*_named("missing", differences.missing), *_named("changed", differences.changed)]
 
 
 def _named(what: str, names: list[str]) -> list[str]:

@@ -33,10 +33,10 @@ class Listing:
             Paths in the results folder.
         """
         parts = {name: PurePosixPath(name).parts for name in names}
-        of_datasets = {one[0] for one in parts.values() if len(one) > 1 and one[1] in MARKS}
+        of_datasets = {path[0] for path in parts.values() if len(path) > 1 and path[1] in MARKS}
         gone = of_datasets - set(self.datasets)
-        found = {name: one[0] for name, one in parts.items() if one[0] in gone}
-        for name, one in parts.items():
-            if len(one) > 2 and one[0] == "compare" and one[1] not in self.comparisons:
-                found[name] = f"compare/{one[1]}"
-        return found
+        files = {name: path[0] for name, path in parts.items() if path[0] in gone}
+        for name, path in parts.items():
+            if len(path) > 2 and path[0] == "compare" and path[1] not in self.comparisons:
+                files[name] = f"compare/{path[1]}"
+        return files

@@ -69,10 +69,10 @@ def research_object(
     dict
         JSON-LD: `@context` and the flat `@graph`, the descriptor and the root first.
     """
-    known = read_yaml(FILE)
+    template = read_yaml(FILE)
     inputs = [*map(_export, exports), *_telemetry(telemetry)]
     inputs = list({entity["@id"]: entity for entity in inputs}.values())
-    parameters = [*_parameters(settings, known["seeds"])]
+    parameters = [*_parameters(settings, template["seeds"])]
     software = [_package(name, version) for name, version in versions.items()]
     rules = [
         {"@id": f"#step/{quote(name)}", "@type": "HowToStep", "name": name, "text": text}
@@ -80,20 +80,20 @@ def research_object(
     ]
     folders = dict.fromkeys(f"{quote(str(export['dataset']), safe='')}/" for export in exports)
     parts = [
-        *known["parts"],
+        *template["parts"],
         *({"@id": folder, "@type": "Dataset", "name": f"Results of the dataset {folder[:-1]}"} for folder in folders),
     ]
-    root = known["root"] | {"datePublished": RELEASED, "hasPart": _refer(parts)}
+    root = template["root"] | {"datePublished": RELEASED, "hasPart": _refer(parts)}
     root["description"] = root["description"].format(version=VERSION)
-    action = known["action"] | {"object": [*_refer(inputs), *_refer(parameters)]}
+    action = template["action"] | {"object": [*_refer(inputs), *_refer(parameters)]}
     facts = {
         "softwareVersion": VERSION,
         "sha256": code,
         "softwareRequirements": _refer(software),
         "step": _refer(rules),
     }
-    fixed = [known["descriptor"], root, *parts, known["licence"], action, known["program"] | facts]
-    return {"@context": known["context"], "@graph": [*fixed, *inputs, *parameters, *rules, *software]}
+    fixed = [template["descriptor"], root, *parts, template["licence"], action, template["program"] | facts]
+    return {"@context": template["context"], "@graph": [*fixed, *inputs, *parameters, *rules, *software]}
 
 
 def _refer(entities: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -104,11 +104,11 @@ def _refer(entities: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def _export(export: Mapping[str, Any]) -> dict[str, Any]:
     """Return one export: its file's name, what it was read as, and its hash if it could be read to the end."""
     entity = _input(export["dataset"], export["export"], export["source"])
-    known = {"sha256": export["sha256"], "contentSize": export["bytes"], "encodingFormat": export["format"]}
+    facts = {"sha256": export["sha256"], "contentSize": export["bytes"], "encodingFormat": export["format"]}
     said = f"Export {export['export']} of dataset {export['dataset']}: {export['status']}"
     if export["sha256"] is None:
         said += "; without a hash, since it could not be read to its end"
-    return entity | {"description": said} | {name: str(value) for name, value in known.items() if value is not None}
+    return entity | {"description": said} | {name: str(value) for name, value in facts.items() if value is not None}
 
 
 def _telemetry(telemetry: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterable[dict[str, Any]]:
@@ -118,10 +118,10 @@ def _telemetry(telemetry: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterable[d
         name = PurePosixPath(source["source"]).name
         seen[dataset, name] += 1
         within = name if seen[dataset, name] == 1 else f"{name}/{seen[dataset, name]}"
-        known = {"sha256": source.get("sha256"), "contentSize": source.get("bytes")}
+        facts = {"sha256": source.get("sha256"), "contentSize": source.get("bytes")}
         said = f"Telemetry of dataset {dataset}; what was read of it stands in telemetry.json"
         entity = _input(dataset, f"telemetry/{within}", source["source"]) | {"description": said}
-        yield entity | {key: str(value) for key, value in known.items() if value is not None}
+        yield entity | {key: str(value) for key, value in facts.items() if value is not None}
 
 
 def _input(dataset: str, name: str, source: str) -> dict[str, Any]:

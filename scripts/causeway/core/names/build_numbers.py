@@ -68,7 +68,7 @@ def in_build_order(names: Iterable[str]) -> list[str]:
 
 def _text_and_numbers(name: str) -> tuple[list[tuple[int, str]], str]:
     parts = _DIGITS.split(name[:SCANNED])  # text and numbers in turn
-    return [(int(part), "") if at % 2 and len(part) < 20 else (-1, part) for at, part in enumerate(parts)], name
+    return [(int(part), "") if index % 2 and len(part) < 20 else (-1, part) for index, part in enumerate(parts)], name
 
 
 def names_of_one_kernel(exports: Sequence[Mapping[str, Iterable[Shape]]]) -> dict[str, str]:
@@ -105,7 +105,7 @@ def names_of_one_kernel(exports: Sequence[Mapping[str, Iterable[Shape]]]) -> dic
         for name, shapes in export.items():
             if stripped[name] != name:
                 kernels[stripped[name]][_root(builds, number)][name] |= set(shapes)
-    found: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     for by_build in kernels.values():
         columns = [[(name, of_build[name]) for name in in_build_order(of_build)] for of_build in by_build.values()]
         if len(columns) < 2 or len({len(column) for column in columns}) > 1:
@@ -115,8 +115,8 @@ def names_of_one_kernel(exports: Sequence[Mapping[str, Iterable[Shape]]]) -> dic
             continue
         for row in rows:
             first = min(name for name, _ in row)
-            found |= {name: first for name, _ in row if name != first}
-    return found
+            renamed |= {name: first for name, _ in row if name != first}
+    return renamed
 
 
 def _root(builds: list[int], number: int) -> int:

@@ -43,7 +43,7 @@ def launch_threads(configurations: pa.Table) -> list[int | None]:
     if names is None:
         return [None] * configurations.num_rows
     rows = zip(*(configurations.column(name).to_pylist() for name in names), strict=True)
-    return [None if sizes[0] is None else math.prod(1 if one is None else one for one in sizes) for sizes in rows]
+    return [None if sizes[0] is None else math.prod(1 if size is None else size for size in sizes) for sizes in rows]
 
 
 def grids_in_blocks(configurations: pa.Table) -> list[tuple[int | None, ...]]:

@@ -77,9 +77,9 @@ class CompiledFunction(TypedFunction):
         """Whether the function, and every one that it calls, has a meaning without numba."""
         called = [self.py_func.__globals__.get(name) for name in self.py_func.__code__.co_names]
         return all(
-            one.plain is not None if isinstance(one, Intrinsic) else one.is_plain
-            for one in called
-            if isinstance(one, Intrinsic) or (isinstance(one, CompiledFunction) and one is not self)
+            function.plain is not None if isinstance(function, Intrinsic) else function.is_plain
+            for function in called
+            if isinstance(function, Intrinsic) or (isinstance(function, CompiledFunction) and function is not self)
         )
 
     def interpret(self, *arguments: Any) -> Any:
@@ -104,7 +104,7 @@ class CompiledFunction(TypedFunction):
 
     def _stated(self, arguments: tuple[Any, ...]) -> Signature | None:
         """Return the signature that states the arrays of a call."""
-        return next((one for one in self._signatures if _states(one, arguments)), None)
+        return next((signature for signature in self._signatures if _states(signature, arguments)), None)
 
     def dispatcher(self) -> Any:
         """Return numba's function, compiled; one that calls itself sees itself while it is compiled."""
@@ -148,9 +148,9 @@ def _flat(arguments: tuple[Any, ...]) -> Iterator[np.ndarray]:
 def _rows(signature: Signature, arguments: tuple[Any, ...]) -> int:
     """Return the rows of a call: the longest axis of the arrays that are only read, else of any."""
     pairs = zip(signature.arguments, arguments, strict=True)
-    read = [one for kind, one in pairs if kind.axes and kind.readonly]
-    read += [one for one in _flat(arguments) if not one.flags.writeable]
-    lengths = (max(one.shape) // (BYTES if one.itemsize == 1 else 1) for one in read or _flat(arguments))
+    read = [array for kind, array in pairs if kind.axes and kind.readonly]
+    read += [array for array in _flat(arguments) if not array.flags.writeable]
+    lengths = (max(array.shape) // (BYTES if array.itemsize == 1 else 1) for array in read or _flat(arguments))
     return max(lengths, default=0)
 
 

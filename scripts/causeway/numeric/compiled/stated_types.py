@@ -55,10 +55,10 @@ class StatedType:
         """
         if not self.axes:
             return value if isinstance(self, Record) or self.scalar is None else _as_python_number(self.scalar(value))
-        found = (value.dtype, value.ndim, value.flags.c_contiguous)
+        layout = (value.dtype, value.ndim, value.flags.c_contiguous)
         scalar: Any = self.scalar
-        if found != (np.dtype(scalar), self.axes, True) or not (self.readonly or value.flags.writeable):
-            raise TypeError(f"{name}: {found} is not what compiled code was stated to take")
+        if layout != (np.dtype(scalar), self.axes, True) or not (self.readonly or value.flags.writeable):
+            raise TypeError(f"{name}: {layout} is not what compiled code was stated to take")
         if self.readonly and value.flags.writeable:
             value = value.view()
             value.flags.writeable = False
@@ -89,7 +89,7 @@ class Record(StatedType):
         hints = {} if fields else get_type_hints(kind, include_extras=True)
         self.fields: dict[str, StatedType] = fields or {name: hints[name].__metadata__[0] for name in hints}
         super().__init__(
-            lambda types: types.BaseTuple.from_types([one.build(types) for one in self.fields.values()], self.kind)
+            lambda types: types.BaseTuple.from_types([field.build(types) for field in self.fields.values()], self.kind)
         )
 
     def of(self, **values: Any) -> Any:
@@ -100,7 +100,7 @@ class Record(StatedType):
         TypeError
             If an array is not of its stated type.
         """
-        return self.kind(**{name: one.taken(name, values[name]) for name, one in self.fields.items()})
+        return self.kind(**{name: field.taken(name, values[name]) for name, field in self.fields.items()})
 
 
 def record(name: str, /, **fields: StatedType) -> Record:

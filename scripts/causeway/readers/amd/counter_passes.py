@@ -142,8 +142,8 @@ class CounterStore:
     def _take_sums(self, keys: list[tuple[int, int]], sums: list[dict[str, float]]) -> None:
         process, number = np.array(keys, np.int64).T
         columns = {"process": process, "number": number, "kernel": ANY_KERNEL}
-        layouts = [self.layout(list(one)) for one in sums]
-        self.take(columns, layouts, [np.array(list(one.values()), float) for one in sums])
+        layouts = [self.layout(list(summed)) for summed in sums]
+        self.take(columns, layouts, [np.array(list(summed.values()), float) for summed in sums])
 
     def launches(self, columns: Mapping[str, object], names: np.ndarray | None = None) -> None:
         """Remember launches that went to the sink, in the same order, so that counters find them.
@@ -283,7 +283,7 @@ class CounterStore:
 
     def _shape(self, codes: np.ndarray) -> dict[str, np.ndarray]:
         table = np.array(self._shapes.rows, np.int64)[codes]
-        return {name: table[:, at] for at, name in enumerate(LAUNCH_SHAPE) if (table[:, at] != NULL).any()}
+        return {name: table[:, index] for index, name in enumerate(LAUNCH_SHAPE) if (table[:, index] != NULL).any()}
 
     def _emit_launches(self, database: sqlite3.Connection) -> None:
         """Give the launches of the passes to the sink and number them as it does."""
@@ -320,7 +320,7 @@ class CounterStore:
                 launch[unlinked] = beyond + np.arange(int(unlinked.sum()))
                 beyond += int(unlinked.sum())
                 matrix = self._values.matrix([row[7] for row in rows], used, self.sink.issues)
-                values = {fields[at].name: matrix[at] for at in range(len(used))}
+                values = {fields[index].name: matrix[index] for index in range(len(used))}
                 if timed:
                     values[fields[-1].name] = np.where(start == NULL, np.nan, (stop - start).astype(np.float64))
                 yield CounterRows(
@@ -375,8 +375,8 @@ def by_launch(
     measured: Measured = []
     last = None
     for row in rows.rows:
-        if (found := key_of(row)) != last:
-            last = found
+        if (launch_key := key_of(row)) != last:
+            last = launch_key
             firsts.append(row)
             measured.append([])
         if row[counter]:
@@ -410,13 +410,13 @@ def checked(sink: Sink, start: np.ndarray, stop: np.ndarray, rounded: np.ndarray
     """
     untimed = are_untimed(start, stop)
     good = usable(start, stop) & ~untimed
-    known = (start != NULL) & (stop != NULL) & ~untimed
+    complete = (start != NULL) & (stop != NULL) & ~untimed
     alone = not sink.n_launches  # beside launches of a trace, the rows are no further ones
-    sink.issues.add("no_time", int((~known & ~untimed & ~rounded).sum()), of_launches=alone)
+    sink.issues.add("no_time", int((~complete & ~untimed & ~rounded).sum()), of_launches=alone)
     # where no row has times, none was measured: nothing is left out
     sink.issues.add("no_time", int(untimed.sum()), of_launches=alone and bool(good.any()))
-    sink.issues.add("end_before_start", int((known & ~good & (stop < start)).sum()), of_launches=alone)
-    sink.issues.add("implausible_time", int((known & ~good & (stop >= start)).sum()), of_launches=alone)
+    sink.issues.add("end_before_start", int((complete & ~good & (stop < start)).sum()), of_launches=alone)
+    sink.issues.add("implausible_time", int((complete & ~good & (stop >= start)).sum()), of_launches=alone)
     return np.where(good, start, NULL), np.where(good, stop, NULL)
 
 

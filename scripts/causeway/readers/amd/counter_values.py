@@ -88,7 +88,11 @@ class CounterValues:
     def with_values(self, layouts: set[int]) -> list[str]:
         """Return the counters of these lists that have a value anywhere, in order of first use."""
         listed = {column for code in layouts for column in self._layouts[code].tolist()}
-        return [name for name, at in self.columns.items() if at in listed and at < len(self._used) and self._used[at]]
+        return [
+            name
+            for name, index in self.columns.items()
+            if index in listed and index < len(self._used) and self._used[index]
+        ]
 
     def matrix(self, references: list[bytes], counters: list[str], issues: Issues) -> np.ndarray:
         """Return the values of launches; of several values of one counter, the first, and the others are counted.
@@ -115,9 +119,9 @@ class CounterValues:
         rank = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)  # among the rows of its launch
         repeated = duplicate = 0
         for number in range(int(counts.max())):
-            mine = rank == number
-            for code in np.unique(rows["layout"][mine]).tolist():
-                which = np.flatnonzero(mine & (rows["layout"] == code))
+            of_rank = rank == number
+            for code in np.unique(rows["layout"][of_rank]).tolist():
+                which = np.flatnonzero(of_rank & (rows["layout"] == code))
                 lines = line_of[self._layouts[code]]
                 fresh = self._read(rows["offset"][which], len(lines)).T
                 seen: set[int] = set()

@@ -60,15 +60,15 @@ class Pass:
                 self.ours.setdefault(rules["columns"][raw], raw)
         present = set(columns)
         real = set(rules.get("real_names", []))
-        known = {*rules["columns"], *rules["not_counters"]}
+        no_counters = {*rules["columns"], *rules["not_counters"]}
         self.counters: list[str] = []
         self.again: dict[int, dict[str, str]] = {}
         self.merged = False
         for raw in dict.fromkeys(columns):
             match = re.fullmatch(r"(.+)_(\d{1,6})", raw)
             repeats = match[1] if match and match[1] in present and raw not in real else None
-            if raw in known or repeats in known:
-                self.merged |= repeats in known
+            if raw in no_counters or repeats in no_counters:
+                self.merged |= repeats in no_counters
             elif match and repeats:
                 self.again.setdefault(int(match[2]), {})[raw] = repeats
             elif raw:
@@ -123,23 +123,23 @@ class PassReader(AmdReader):
         self.qualified = {
             name
             for name in self.rules.get("per_pass", [])
-            if sum(name in one.counters or one.pairs is not None for one, _ in passes) > 1
+            if sum(name in table.counters or table.pairs is not None for table, _ in passes) > 1
         }
         self.firsts = self._first_processes(passes)
         try:
             timing = None
-            for one, label in passes:
-                if not one.timed or one.counts:
+            for table, label in passes:
+                if not table.timed or table.counts:
                     continue
                 if timing is not None and not {timing, label} <= self.together:
                     self.sink.issues.add("second_run", 1, label)
                     continue
                 before = self.sink.n_launches
-                self._file(one, label, counters=any(other.counts for other, _ in passes))
+                self._file(table, label, counters=any(other.counts for other, _ in passes))
                 timing = timing or (label if self.sink.n_launches > before else None)
-            for one, label in passes:
-                if one.counts or one.again:
-                    self._file(one, label, counters=True)
+            for table, label in passes:
+                if table.counts or table.again:
+                    self._file(table, label, counters=True)
             self.store.hand_over()
         except BaseException:
             self.store.close()
@@ -155,26 +155,26 @@ class PassReader(AmdReader):
         """Return the number of the first process of each file with counters; 0 of passes of one process, which all
         count from it. Files of different processes that were written at the same time are those of one job.
         """
-        files = {label: one for one, label in passes if one.counts}
-        runs = {label: one for one, label in passes if one.timed and not one.counts}
+        files = {label: table for table, label in passes if table.counts}
+        runs = {label: table for table, label in passes if table.timed and not table.counts}
         if runs and files:
             return {}
-        found = self._of_files(runs or files, by_run=bool(runs))
-        for number, rank in sorted(found.values(), key=lambda one: one[0]):
+        process_of = self._of_files(runs or files, by_run=bool(runs))
+        for number, rank in sorted(process_of.values(), key=lambda pair: pair[0]):
             self.sink.processes.code(number, rank)
-        return {label: number for label, (number, _) in found.items()}
+        return {label: number for label, (number, _) in process_of.items()}
 
     def _of_files(self, files: dict[str, Pass], by_run: bool) -> dict[str, tuple[int, int | None]]:
         """Return the process and rank of files that were written at the same time as others; of timing runs those of
         the execution to which the first belongs, whose labels are `together`.
         """
-        if len(files) < 2 or any(is_database(one.path) for one in files.values()):
+        if len(files) < 2 or any(is_database(table.path) for table in files.values()):
             return {}
         without = self.rules.get("not_in_rows", ())
         spans = {}
-        for label, one in files.items():
-            ours = one.ours | ({"process": one.process} if by_run and one.process else {})
-            spans[label] = span_of(one.path, ours, self.options.source, without)
+        for label, table in files.items():
+            ours = table.ours | ({"process": table.process} if by_run and table.process else {})
+            spans[label] = span_of(table.path, ours, self.options.source, without)
         if by_run:
             first = next(iter(files))
             self.together = {label for labels in at_the_same_time(spans) if first in labels for label in labels}
@@ -183,23 +183,23 @@ class PassReader(AmdReader):
 
     def _nothing(self, passes: list[tuple[Pass, str]]) -> ExportError:
         if self.rounded:
-            found = (
+            problem = (
                 f"the times of its {self.rounded} launches were saved rounded (like 1.62068E+14), and it has no"
                 " counters"
             )
-        elif any(one.timed for one, _ in passes):
-            found = "it has a header but no launch with usable times"
+        elif any(table.timed for table, _ in passes):
+            problem = "it has a header but no launch with usable times"
         else:
-            found = "it lists launches without times and without counters"
+            problem = "it lists launches without times and without counters"
         return ExportError(
-            self.options.source, found, "start and end times in ns, or counters, for each launch", ADVICE
+            self.options.source, problem, "start and end times in ns, or counters, for each launch", ADVICE
         )
 
-    def _open(self, one: Pass, label: str) -> CsvFile | KernSource:
-        if is_database(one.path):
-            return KernSource(one.path, label, self.sink, self.options, self.rules["columns"])
+    def _open(self, table: Pass, label: str) -> CsvFile | KernSource:
+        if is_database(table.path):
+            return KernSource(table.path, label, self.sink, self.options, self.rules["columns"])
         return CsvFile(
-            one.path,
+            table.path,
             label,
             self.options.source,
             self.sink.issues,
@@ -207,47 +207,47 @@ class PassReader(AmdReader):
             without=self.rules.get("not_in_rows", ()),
         )
 
-    def _file(self, one: Pass, label: str, counters: bool) -> None:
+    def _file(self, table: Pass, label: str, counters: bool) -> None:
         """Read one file: a timing run, or a pass with counters."""
         processes: dict[int, int] = {}
         rounded = outside = 0  # the same launches in every pass: the most of any pass counts
-        stem = one.path.name.partition(".")[0]
+        stem = table.path.name.partition(".")[0]
         renamed = {name: f"{stem} {name}" for name in self.qualified}
-        names = [renamed.get(name, name) for name in one.counters]
-        with self._open(one, label) as file:
-            facts = [name for name in file.position if name not in (one.pairs or ())]
+        names = [renamed.get(name, name) for name in table.counters]
+        with self._open(table, label) as file:
+            facts = [name for name in file.position if name not in (table.pairs or ())]
             for rows in file.batches():
-                batch, measured = by_launch(rows, one.pairs, facts, renamed) if one.pairs else (rows, None)
-                columns = self._launch_columns(one, batch, processes, label)
-                if one.timed:
+                batch, measured = by_launch(rows, table.pairs, facts, renamed) if table.pairs else (rows, None)
+                columns = self._launch_columns(table, batch, processes, label)
+                if table.timed:
                     columns["start"], columns["stop"], columns["rounded"] = batch.times(
-                        one.ours["start"], one.ours["stop"]
+                        table.ours["start"], table.ours["stop"]
                     )
                     rounded += int(columns["rounded"].sum())
                     outside += self._queue(columns)
-                if one.counts or one.again:
-                    self._counters(one, batch, columns, names, measured)
+                if table.counts or table.again:
+                    self._counters(table, batch, columns, names, measured)
                 else:
                     self._launches(columns, counters)
             self.sink.count_in(label, file.rows)
             self.failure = self.failure or file.failure
         self.rounded = max(self.rounded, rounded)
         self.other_clock = max(self.other_clock, outside)
-        self.done += one.path.stat().st_size
+        self.done += table.path.stat().st_size
 
-    def _launch_columns(self, one: Pass, batch, processes: dict[int, int], label: str) -> dict[str, np.ndarray]:
+    def _launch_columns(self, table: Pass, batch, processes: dict[int, int], label: str) -> dict[str, np.ndarray]:
         """Return a batch's columns under our names: launch number, kernel, process, times and launch configuration."""
         sink = self.sink
         issues = self.sink.issues
-        names = batch.texts(one.ours["name"])
+        names = batch.texts(table.ours["name"])
         issues.add("missing_name", sum(not name.strip() for name in names), label)
         for name in dict.fromkeys(names):
             if name not in self.kernels:
                 self.kernels[name] = sink.kernel(name)
         others = {"name", "start", "stop", *SIGNALS}
-        columns = {ours: batch.integers(raw) for ours, raw in one.ours.items() if ours not in others}
-        for signal in one.ours.keys() & SIGNALS:  # rocprofv2 notes neither, and writes 0
-            noted = batch.nanoseconds(one.ours[signal])
+        columns = {ours: batch.integers(raw) for ours, raw in table.ours.items() if ours not in others}
+        for signal in table.ours.keys() & SIGNALS:  # rocprofv2 notes neither, and writes 0
+            noted = batch.nanoseconds(table.ours[signal])
             columns[signal] = np.where(noted == 0, NULL, noted)
         columns["kernel"] = np.array([self.kernels[name] for name in names], np.int64)
         pids = columns.get("process", np.zeros(len(names), np.int64))
@@ -269,12 +269,12 @@ class PassReader(AmdReader):
             columns.get(name, absent) for name in ("dispatched", "completed", "start", "stop")
         )
         timed = (start != NULL) & (stop != NULL)
-        known = timed & (dispatched != NULL)
-        outside = known & (start < np.where(known, dispatched, 0) - OTHER_CLOCK_NS)
+        known_dispatch = timed & (dispatched != NULL)
+        outside = known_dispatch & (start < np.where(known_dispatch, dispatched, 0) - OTHER_CLOCK_NS)
         known_end = timed & (completed != NULL)
         outside |= known_end & (stop > np.where(known_end, completed, 0) + OTHER_CLOCK_NS)
-        known &= ~outside & (start >= dispatched)
-        columns["queue"] = np.where(known, start - np.where(known, dispatched, 0), NULL)
+        known_dispatch &= ~outside & (start >= dispatched)
+        columns["queue"] = np.where(known_dispatch, start - np.where(known_dispatch, dispatched, 0), NULL)
         return int(outside.sum())
 
     def _launches(self, columns: dict[str, np.ndarray], counters: bool) -> None:
@@ -288,20 +288,20 @@ class PassReader(AmdReader):
 
     def _counters(
         self,
-        one: Pass,
+        table: Pass,
         batch,
         columns: dict[str, np.ndarray],
         names: list[str],
         measured: list[list[tuple[str, str]]] | None,
     ) -> None:
-        if one.timed:
+        if table.timed:
             columns["start"], columns["stop"] = checked(
                 self.sink, columns["start"], columns["stop"], columns["rounded"]
             )
         if measured is not None:
             take_measured(self.store, columns, batch, measured)
             return
-        self.store.take(columns, self.store.layout(names), batch.floats(one.counters))
-        for again in one.again.values():
+        self.store.take(columns, self.store.layout(names), batch.floats(table.counters))
+        for again in table.again.values():
             self.store.take(columns, self.store.layout(list(again.values())), batch.floats(list(again)))
-        self.store.several |= one.merged  # counters of several runs of the program in one row
+        self.store.several |= table.merged  # counters of several runs of the program in one row

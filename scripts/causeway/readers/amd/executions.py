@@ -96,7 +96,7 @@ def span_of(path: Path, columns: Mapping[str, str], source: str, without: Sequen
     """
     if not {"process", "start", "stop"} <= columns.keys():
         return None
-    found: Span | None = None
+    span: Span | None = None
     with CsvFile(path, path.name, source, Issues(), without=without) as file:
         for batch in file.batches():
             process = batch.integers(columns["process"])
@@ -105,12 +105,12 @@ def span_of(path: Path, columns: Mapping[str, str], source: str, without: Sequen
             if not timed.any():
                 continue
             first = int(process[timed][0])
-            if np.any(process[timed] != first) or (found and found.process != first):
+            if np.any(process[timed] != first) or (span and span.process != first):
                 return None
             begin = int(start[timed].min())
             end = int(stop[timed].max())
-            found = Span(first, min(begin, found.begin) if found else begin, max(end, found.end) if found else end)
-    return found
+            span = Span(first, min(begin, span.begin) if span else begin, max(end, span.end) if span else end)
+    return span
 
 
 def at_the_same_time(spans: Mapping[Name, Span | None]) -> list[list[Name]]:
@@ -121,15 +121,15 @@ def at_the_same_time(spans: Mapping[Name, Span | None]) -> list[list[Name]]:
     spans : mapping
         File -> its span.
     """
-    known = {name: span for name, span in spans.items() if span}
+    timed = {name: span for name, span in spans.items() if span}
     executions: list[list[Name]] = []
     last = None
-    for begin, end, name in sorted((span.begin, span.end, name) for name, span in known.items()):
+    for begin, end, name in sorted((span.begin, span.end, name) for name, span in timed.items()):
         if last is None or begin >= last:
             executions.append([])
         executions[-1].append(name)
         last = end if last is None or begin >= last else max(last, end)
-    return [names for names in executions if 1 < len(names) == len({known[name].process for name in names})]
+    return [names for names in executions if 1 < len(names) == len({timed[name].process for name in names})]
 
 
 def of_files(spans: Mapping[str, Span | None]) -> dict[str, tuple[int, int | None]]:
@@ -141,13 +141,13 @@ def of_files(spans: Mapping[str, Span | None]) -> dict[str, tuple[int, int | Non
     spans : mapping
         Label of a file -> its span.
     """
-    found: dict[str, int] = {}
+    number_of: dict[str, int] = {}
     for labels in at_the_same_time(spans):
-        found |= {label: number for number, label in enumerate(sorted(labels, key=natural))}
+        number_of |= {label: number for number, label in enumerate(sorted(labels, key=natural))}
     groups = {label: (str(Path(label).parent), Path(label).stem) for label in spans}
     ranks = ranks_in_names(groups.values())
-    ranked = len(found) == len(set(found.values())) == len(spans) == len(set(ranks.values()))
-    return {label: (number, ranks[groups[label]] if ranked else None) for label, number in found.items()}
+    ranked = len(number_of) == len(set(number_of.values())) == len(spans) == len(set(ranks.values()))
+    return {label: (number, ranks[groups[label]] if ranked else None) for label, number in number_of.items()}
 
 
 def of_traces(processes: dict[Group, tuple[str, int]]) -> dict[Group, tuple[str, int]]:
@@ -157,7 +157,9 @@ def of_traces(processes: dict[Group, tuple[str, int]]) -> dict[Group, tuple[str,
     executions of one process, and so on.
     """
     folders: dict[tuple[str, ...], dict[tuple[str, ...], list[Group]]] = {}
-    for group in sorted((one for one in processes if one[1].isdecimal()), key=lambda one: (one[0], int(one[1]))):
+    for group in sorted(
+        (group for group in processes if group[1].isdecimal()), key=lambda group: (group[0], int(group[1]))
+    ):
         execution = _passes(group)
         if execution:
             outside = tuple(part for part in Path(group[0]).parts if part not in execution)

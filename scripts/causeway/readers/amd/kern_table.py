@@ -20,15 +20,15 @@ KERN = "KERN"
 class KernSource:
     """Table KERN of results.db, with the attributes and methods of a CSV file that its readers need."""
 
-    def __init__(self, path: Path, label: str, sink: Sink, options: Options, known: dict[str, str]) -> None:
+    def __init__(self, path: Path, label: str, sink: Sink, options: Options, ours_of: dict[str, str]) -> None:
         self.label = f"{label}, table {KERN}"
         self.issues = sink.issues
         self.rows = 0
         self.failure: ExportError | None = None
         self._export = SqliteExport(path, options.source)
-        self._known = known
+        self._ours_of = ours_of
         self.columns = self._export.tables.get(KERN, [])
-        self.position = {name: at for at, name in enumerate(self.columns)}
+        self.position = {name: index for index, name in enumerate(self.columns)}
         note_state(self._export, sink.issues)
 
     def __enter__(self) -> "KernSource":
@@ -39,9 +39,9 @@ class KernSource:
 
     def batches(self) -> Iterator[CsvBatch]:
         """Give the rows; afterwards, `failure` is the error of a damaged table, or None."""
-        text = [name for name in self.columns if self._known.get(name, "name") == "name"]
+        text = [name for name in self.columns if self._ours_of.get(name, "name") == "name"]
         try:
-            times = [name for name in self.columns if self._known.get(name) in (*TIMES, *SIGNALS)]
+            times = [name for name in self.columns if self._ours_of.get(name) in (*TIMES, *SIGNALS)]
             for misfits, batch in self._export.stream(KERN, self.columns, text=text, times=times):
                 self.issues.add_all(misfits, self.label)
                 cells = [_texts(column) if name in text else _digits(column) for name, column in batch.items()]

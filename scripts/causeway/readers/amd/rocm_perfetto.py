@@ -86,7 +86,7 @@ class _Reader(AmdReader):
         self.columns = {kind: rules["columns"] for kind, rules in slices.items()}
         self.launch_mark = slices["launches"]["marks"]
         self.copy_marks = slices["transfers"]["marks"]
-        self.kinds = {one: kind for kind in ("calls", "ranges") for one in slices[kind]["categories"]}
+        self.kinds = {category: kind for kind in ("calls", "ranges") for category in slices[kind]["categories"]}
         self.takes: dict[str, Callable] = {
             "launches": self._launches,
             "transfers": self._copies,
@@ -102,12 +102,12 @@ class _Reader(AmdReader):
         batches: dict[str, list[tuple[Slice, int]]] = {kind: [] for kind in self.takes}
         with open(path, "rb") as stream:
             file = PerfettoFile(stream, lambda done: self.progress.at(self.done + done))
-            for one in file.slices():
-                kind = self._kind(one)
+            for event in file.slices():
+                kind = self._kind(event)
                 if kind is None:
                     continue
                 batch = batches[kind]
-                batch.append((one, self.sink.processes.code((one.process, parts), rank)))
+                batch.append((event, self.sink.processes.code((event.process, parts), rank)))
                 if len(batch) >= BATCH:
                     self._take(kind, batch)
                     batch.clear()
@@ -118,81 +118,83 @@ class _Reader(AmdReader):
         issues.add("unreadable_rows", file.damaged, label)
         issues.add("dropped_events", file.lost, label)
         if file.cut:
-            found = f"{label}: the trace ends within a packet, or is damaged there"
-            self.fail(ExportError(self.options.source, found, "a complete trace", ADVICE), "truncated", label)
+            problem = f"{label}: the trace ends within a packet, or is damaged there"
+            self.fail(ExportError(self.options.source, problem, "a complete trace", ADVICE), "truncated", label)
         self.done += path.stat().st_size
 
     def finish(self) -> None:
         """Count what only all files show; raise the first failure."""
         self.sink.issues.add("device_assumed", int(self.device_assumed))
-        found = "it is a trace of Perfetto without a launch of a kernel that has its times as annotations"
+        problem = "it is a trace of Perfetto without a launch of a kernel that has its times as annotations"
         expected = "slices with begin_ns, end_ns and workgroup_size"
-        nothing = ExportError(self.options.source, found, expected, ADVICE)
+        nothing = ExportError(self.options.source, problem, expected, ADVICE)
         self.events.finish(self.failure, nothing, says_why=False)
 
-    def _kind(self, one: Slice) -> str | None:
+    def _kind(self, event: Slice) -> str | None:
         """Return what a slice is, None for what is not read."""
-        if "begin_ns" not in one.values or "end_ns" not in one.values:
-            if one.category in self.rules["untimed"]:
+        if "begin_ns" not in event.values or "end_ns" not in event.values:
+            if event.category in self.rules["untimed"]:
                 self.sink.issues.add("no_time", 1)
             return None
-        if self.launch_mark in one.values:
+        if self.launch_mark in event.values:
             return "launches"
-        if any(mark in one.values for mark in self.copy_marks):
+        if any(mark in event.values for mark in self.copy_marks):
             return "transfers"
-        return self.kinds.get(one.category)
+        return self.kinds.get(event.category)
 
     def _take(self, kind: str, batch: list[tuple[Slice, int]]) -> None:
         """Give a batch to its method, with the columns that its annotations are."""
         self.sink.count_in(kind, len(batch))
-        slices = [one for one, _ in batch]
-        found: dict[str, list] = {}
+        slices = [event for event, _ in batch]
+        annotations: dict[str, list] = {}
         for raw, ours in self.columns[kind].items():
-            values = [one.values.get(raw) for one in slices]
-            earlier = found.get(ours)
-            found[ours] = (
+            values = [event.values.get(raw) for event in slices]
+            earlier = annotations.get(ours)
+            annotations[ours] = (
                 values if earlier is None else [a if a is not None else b for a, b in zip(earlier, values, strict=True)]
             )
         columns = {"process": np.array([process for _, process in batch], np.int64)}
-        self.takes[kind](slices, found, columns)
+        self.takes[kind](slices, annotations, columns)
 
-    def _numbers(self, found: Mapping[str, list], *names: str) -> dict[str, np.ndarray]:
-        return {name: self.sink.integers(found[name], of_times=name in TIMES) for name in names}
+    def _numbers(self, annotations: Mapping[str, list], *names: str) -> dict[str, np.ndarray]:
+        return {name: self.sink.integers(annotations[name], of_times=name in TIMES) for name in names}
 
-    def _streams(self, slices: list[Slice], found: Mapping[str, list]) -> np.ndarray:
+    def _streams(self, slices: list[Slice], annotations: Mapping[str, list]) -> np.ndarray:
         """Return the streams: of the annotations, else of the tracks' names; NULL where neither has one."""
         of_track = _in_names(slices, _STREAM)
-        stated = self.sink.integers(found["stream"])
+        stated = self.sink.integers(annotations["stream"])
         return np.where(stated == NULL, of_track, stated)
 
     def _devices(self, slices: list[Slice], texts: list) -> np.ndarray:
         """Return the devices of launches: of the annotations, else of the tracks' names, 0 where neither has one."""
-        found = _agents(texts)
-        found = np.where(found == NULL, _in_names(slices, _DEVICE), found)
-        self.device_assumed |= bool((found == NULL).any())
-        return np.where(found == NULL, 0, found)
+        devices = _agents(texts)
+        devices = np.where(devices == NULL, _in_names(slices, _DEVICE), devices)
+        self.device_assumed |= bool((devices == NULL).any())
+        return np.where(devices == NULL, 0, devices)
 
     def _first_device(self) -> int:
         """Return the device of the first launch of the file that is being read, 0 where it has none."""
         if self.first_device is None:
             with open(self.path, "rb") as stream:
-                slices = (one for one in PerfettoFile(stream).slices() if self.launch_mark in one.values)
+                slices = (event for event in PerfettoFile(stream).slices() if self.launch_mark in event.values)
                 first = next(slices, None)
             raw = [name for name, ours in self.columns["launches"].items() if ours == "device"]
             texts = [first.values.get(name) for name in raw if name in first.values] if first else []
             self.first_device = int(self._devices([first], texts or [None])[0]) if first else 0
         return self.first_device
 
-    def _launches(self, slices: list[Slice], found: dict[str, list], columns: dict[str, np.ndarray]) -> None:
-        columns |= self._numbers(found, "start", "stop", "thread", "correlation", "queue_id", "scratch_bytes")
-        columns["kernel"] = self.events.kernels([one.name for one in slices])
-        columns["device"] = self._devices(slices, found["device"])
-        columns |= self.events.stream_or_queue(self._streams(slices, found), columns["queue_id"])
-        lds = self.sink.integers(found["lds_bytes"])
+    def _launches(self, slices: list[Slice], annotations: dict[str, list], columns: dict[str, np.ndarray]) -> None:
+        columns |= self._numbers(annotations, "start", "stop", "thread", "correlation", "queue_id", "scratch_bytes")
+        columns["kernel"] = self.events.kernels([event.name for event in slices])
+        columns["device"] = self._devices(slices, annotations["device"])
+        columns |= self.events.stream_or_queue(self._streams(slices, annotations), columns["queue_id"])
+        lds = self.sink.integers(annotations["lds_bytes"])
         step = self.shared["lds_granularity"]
         columns["lds_bytes"] = np.where(lds == NULL, NULL, -(-lds // step) * step)
         for ours in ("grid", "block"):
-            columns |= size_columns(ours, ["" if size is None else str(size)[:LONGEST_SIZE] for size in found[ours]])
+            columns |= size_columns(
+                ours, ["" if size is None else str(size)[:LONGEST_SIZE] for size in annotations[ours]]
+            )
         self.events.launches(columns)
         columns["number"] = self.dispatches + np.arange(len(slices))  # no annotation numbers them in all versions
         self.dispatches += len(slices)
@@ -200,48 +202,48 @@ class _Reader(AmdReader):
 
     def _counters(self, slices: list[Slice], columns: dict[str, np.ndarray]) -> None:
         """Take counters: annotations of launches that are numbers with a fraction; those with one are joined to it."""
-        known = self.columns["launches"]
+        described = self.columns["launches"]
         counters = [
-            {name: value for name, value in one.values.items() if isinstance(value, float) and name not in known}
-            for one in slices
+            {name: value for name, value in event.values.items() if isinstance(value, float) and name not in described}
+            for event in slices
         ]
         self.store.launches(columns)
-        at = [number for number, one in enumerate(counters) if one]
-        if at:
-            layouts = [self.store.layout(list(counters[number])) for number in at]
-            values = [np.array(list(counters[number].values()), float) for number in at]
-            self.store.take({name: column[at] for name, column in columns.items()}, layouts, values)
+        rows = [number for number, values in enumerate(counters) if values]
+        if rows:
+            layouts = [self.store.layout(list(counters[number])) for number in rows]
+            values = [np.array(list(counters[number].values()), float) for number in rows]
+            self.store.take({name: column[rows] for name, column in columns.items()}, layouts, values)
 
-    def _copies(self, slices: list[Slice], found: dict[str, list], columns: dict[str, np.ndarray]) -> None:
-        columns |= self._numbers(found, "start", "stop", "bytes", "correlation")
-        columns["stream"] = self._streams(slices, found)
-        source = _agents(found["source"])
-        target = _agents(found["target"])
-        other = np.array([NUMBERED_OTHERWISE in one.values for one in slices])
+    def _copies(self, slices: list[Slice], annotations: dict[str, list], columns: dict[str, np.ndarray]) -> None:
+        columns |= self._numbers(annotations, "start", "stop", "bytes", "correlation")
+        columns["stream"] = self._streams(slices, annotations)
+        source = _agents(annotations["source"])
+        target = _agents(annotations["target"])
+        other = np.array([NUMBERED_OTHERWISE in event.values for event in slices])
         if other.any():
             source[other] = target[other] = self._first_device()
-        self.events.copies(columns, [one.name for one in slices], source, target)
+        self.events.copies(columns, [event.name for event in slices], source, target)
 
-    def _threads(self, slices: list[Slice], found: Mapping[str, list]) -> np.ndarray:
-        stated = self.sink.integers(found["thread"])
-        return np.where(stated == NULL, with_null(one.thread for one in slices), stated)
+    def _threads(self, slices: list[Slice], annotations: Mapping[str, list]) -> np.ndarray:
+        stated = self.sink.integers(annotations["thread"])
+        return np.where(stated == NULL, with_null(event.thread for event in slices), stated)
 
-    def _calls(self, slices: list[Slice], found: dict[str, list], columns: dict[str, np.ndarray]) -> None:
-        columns |= self._numbers(found, "start", "stop", "correlation")
-        columns["thread"] = self._threads(slices, found)
-        self.events.calls(columns, [one.name for one in slices])
+    def _calls(self, slices: list[Slice], annotations: dict[str, list], columns: dict[str, np.ndarray]) -> None:
+        columns |= self._numbers(annotations, "start", "stop", "correlation")
+        columns["thread"] = self._threads(slices, annotations)
+        self.events.calls(columns, [event.name for event in slices])
 
-    def _ranges(self, slices: list[Slice], found: dict[str, list], columns: dict[str, np.ndarray]) -> None:
-        columns |= self._numbers(found, "start", "stop")
-        columns["thread"] = self._threads(slices, found)
-        self.events.ranges(columns, [one.name for one in slices])
+    def _ranges(self, slices: list[Slice], annotations: dict[str, list], columns: dict[str, np.ndarray]) -> None:
+        columns |= self._numbers(annotations, "start", "stop")
+        columns["thread"] = self._threads(slices, annotations)
+        self.events.ranges(columns, [event.name for event in slices])
 
 
 def _in_names(slices: list[Slice], pattern: re.Pattern) -> np.ndarray:
     """Return the number that a pattern finds in the name of each slice's track, NULL where it finds none."""
-    matches = {name: pattern.search(name) for name in {one.track for one in slices}}
+    matches = {name: pattern.search(name) for name in {event.track for event in slices}}
     numbers = {name: integer(match[1]) if match else None for name, match in matches.items()}
-    return with_null(numbers[one.track] for one in slices)
+    return with_null(numbers[event.track] for event in slices)
 
 
 def _agents(texts: list) -> np.ndarray:

@@ -107,8 +107,8 @@ class RocpdReader(AmdReader):
 
     def finish(self) -> None:
         """Count what only all databases show; raise the first failure."""
-        found = "no kernel was launched in it, or launches were not traced"
-        nothing = ExportError(self.options.source, found, f"rows in {DISPATCHES}", ADVICE)
+        problem = "no kernel was launched in it, or launches were not traced"
+        nothing = ExportError(self.options.source, problem, f"rows in {DISPATCHES}", ADVICE)
         self.events.finish(self.failure, nothing)
 
     def _set(self, tables: ProcessTables, guid: str, label: str) -> None:
@@ -122,8 +122,8 @@ class RocpdReader(AmdReader):
             entry = self.rules["tables"][table]
             lacking = [name for name in entry["required"] if name not in tables.columns(table)]
             if lacking:
-                found = f"{label}table {table} has no column {', '.join(lacking)}"
-                error = ExportError(self.options.source, found, "the columns that rocprofv3 writes", ADVICE)
+                problem = f"{label}table {table} has no column {', '.join(lacking)}"
+                error = ExportError(self.options.source, problem, "the columns that rocprofv3 writes", ADVICE)
                 self.fail(error, "unreadable_table", f"{label}{table} lacks {', '.join(lacking)}")
                 continue
             event = ("stack_id", "category_id", "extdata") if table == REGIONS else ("stack_id",)
@@ -168,11 +168,11 @@ class RocpdReader(AmdReader):
         columns = {name: batch[name] for name in ("queue_id", *LAUNCH_SHAPE) if name in batch}
         columns |= {"start": batch["start"], "stop": batch["stop"], "process": process}
         columns |= self.events.stream_or_queue(batch["stream"], batch["queue_id"])
-        columns["kernel"] = self.events.kernels([symbols.get(one, none)[0] or "" for one in ids.tolist()])
+        columns["kernel"] = self.events.kernels([symbols.get(key, none)[0] or "" for key in ids.tolist()])
         columns["device"] = self._agents(tables, batch, "agent")
         columns |= {"thread": batch["thread"], "correlation": batch["stack_id"]}
-        for at, name in enumerate(("lds_bytes", "arch_vgpr", "accum_vgpr", "sgpr"), 1):
-            values = integers([symbols.get(one, none)[at] for one in ids.tolist()])[0]
+        for index, name in enumerate(("lds_bytes", "arch_vgpr", "accum_vgpr", "sgpr"), 1):
+            values = integers([symbols.get(key, none)[index] for key in ids.tolist()])[0]
             if name == "lds_bytes":  # as in the CSV: what is allocated, not what is asked for
                 values = allocated_lds(values, columns.get(name, values), self.lds_step)
             if (values != NULL).any():
@@ -196,16 +196,16 @@ class RocpdReader(AmdReader):
         columns |= {"bytes": batch["bytes"], "correlation": batch["stack_id"]}
         ends = [mapped(batch[end], tables.device) for end in ("source", "target")]
         directions = [
-            name if self.events.knows(name) else self._direction(tables, batch, at)
-            for at, name in enumerate(tables.texts(batch["name"]))
+            name if self.events.knows(name) else self._direction(tables, batch, row)
+            for row, name in enumerate(tables.texts(batch["name"]))
         ]
         self.events.copies(columns, directions, *ends)
 
     @staticmethod
-    def _direction(tables: ProcessTables, batch: Batch, at: int) -> str:
+    def _direction(tables: ProcessTables, batch: Batch, row: int) -> str:
         """Return a copy's direction by the kinds of agents at its ends."""
         kinds = [
-            tables.agents.get(int(batch[end][at]), (None,) * 3)[2] if end in batch else None
+            tables.agents.get(int(batch[end][row]), (None,) * 3)[2] if end in batch else None
             for end in ("source", "target")
         ]
         words = ["HOST" if kind == "CPU" else "DEVICE" if kind == "GPU" else "?" for kind in kinds]
@@ -218,11 +218,11 @@ class RocpdReader(AmdReader):
         names = tables.texts(batch["name"])
         named = ("rocpd_info_category", "name") if tables.has("rocpd_info_category") else ("rocpd_string", "string")
         categories = tables.texts(batch["category_id"], *named)
-        kinds = {one: self._region_kind(one) for one in set(categories)}
-        kind = np.array([kinds[one] for one in categories])
+        kinds = {category: self._region_kind(category) for category in set(categories)}
+        kind = np.array([kinds[category] for category in categories])
         marker = kind == "range"
         facts = batch["extdata"].to_pylist() if "extdata" in batch else [None] * batch.rows
-        others = sorted(one for one, what in kinds.items() if what == "other")
+        others = sorted(category for category, what in kinds.items() if what == "other")
         self.sink.issues.add("other_regions", int(np.sum(kind == "other")), clean_text(", ".join(others))[:200])
         texts = [
             (of_marker and message(fact)) or name for of_marker, fact, name in zip(marker, facts, names, strict=True)
@@ -254,7 +254,7 @@ class RocpdReader(AmdReader):
         for bad, columns in tables.sampled():
             batch = Batch(columns)
             self.count("rocpd_sample", batch.rows, bad)
-            counters = [tables.counters.get(one, ("", None)) for one in batch["counter"].tolist()]
+            counters = [tables.counters.get(counter, ("", None)) for counter in batch["counter"].tolist()]
             self.sink.samples(
                 batch["time"],
                 self._process(tables, batch, guid),

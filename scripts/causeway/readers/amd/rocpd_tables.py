@@ -26,9 +26,9 @@ SMALL = 1 << 24
 
 def suffixes(tables: Iterable[str]) -> list[str]:
     """Return the suffixes of a database's sets of tables; views over suffixed tables are not a set of their own."""
-    found = {name[len(mark) :] for mark in MARKS for name in tables if name.startswith(mark)}
-    suffixed = sorted(found - {""})
-    return suffixed or sorted(found)
+    endings = {name[len(mark) :] for mark in MARKS for name in tables if name.startswith(mark)}
+    suffixed = sorted(endings - {""})
+    return suffixed or sorted(endings)
 
 
 class ProcessTables:

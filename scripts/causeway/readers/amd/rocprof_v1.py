@@ -34,9 +34,9 @@ def _beside(path: Path) -> tuple[str, str] | None:
     """Return what a file is that the profiler writes beside its tables of launches, and what to do; None for others."""
     header = set(header_of(path))
     if header >= SUMMARY:
-        found = "it is a summary (columns Name, Calls, TotalDurationNs): one row per kernel or call, none per launch"
+        problem = "it is a summary (columns Name, Calls, TotalDurationNs): one row per kernel or call, none per launch"
         advice = "Name the trace that lies beside it: results.csv of rocprof, *_kernel_trace.csv of rocprofv3."
-        return found, advice
+        return problem, advice
     if header >= V2_TRACE:
         return "it is a trace of calls or operations of rocprofv2, which is not read", ADVICE
     if path.is_file() and _FOR_A_VIEWER.match(first_bytes(path)):
@@ -53,8 +53,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If nothing was measured, or a file is cut; what stands before the cut is kept.
     """
     if path.is_file() and not _is_mine(path) and (beside := _beside(path)):
-        found, advice = beside
-        raise ExportError(options.source, found, "one row for each launch", advice)
+        problem, advice = beside
+        raise ExportError(options.source, problem, "one row for each launch", advice)
     sink.format_version = "rocprof v1"
     PassReader("rocprof", sink, options).read(_files(path) if path.is_dir() else [(path, path.name)])
 

@@ -87,21 +87,21 @@ def _files(path: Path) -> list[Path]:
 
 
 def _without_launches(source: str, kinds: set[str]) -> ExportError:
-    found = f"it holds {', '.join(sorted(kinds))} and no launch of a kernel"
-    return ExportError(source, found, "a kernel trace, or counters", ADVICE)
+    problem = f"it holds {', '.join(sorted(kinds))} and no launch of a kernel"
+    return ExportError(source, problem, "a kernel trace, or counters", ADVICE)
 
 
 def _beside(path: Path) -> set[str]:
     """Return the kinds of files that are known and not read."""
-    known = column_map("rocprofv3")["beside"]
+    marks_of = column_map("rocprofv3")["beside"]
     headers = [set(header_of(file)) for file in _files(path)]
-    return {kind for kind, marks in known.items() if any(header >= set(marks) for header in headers)}
+    return {kind for kind, marks in marks_of.items() if any(header >= set(marks) for header in headers)}
 
 
 def _tables(path: Path) -> list[TraceFile]:
     """Return the files with known headers, in the order in which they are read."""
     rules = column_map("rocprofv3")["tables"]
-    found = []
+    tables = []
     for file in _files(path):
         header = {name.lower(): name for name in header_of(file)}
         for kind, entry in rules.items():
@@ -114,9 +114,9 @@ def _tables(path: Path) -> list[TraceFile]:
                 stem = re.sub(r"\.csv(\.gz)?$", "", file.name, flags=re.IGNORECASE)
                 folder = str(Path(label).parent)
                 group = (folder, _KIND.sub("", stem))
-                found.append(TraceFile(path=file, label=label, kind=kind, ours=ours, group=group))
+                tables.append(TraceFile(path=file, label=label, kind=kind, ours=ours, group=group))
                 break
-    return sorted(found, key=lambda table: (ORDER.index(table.kind), table.label))
+    return sorted(tables, key=lambda table: (ORDER.index(table.kind), table.label))
 
 
 def _pass_of(table: TraceFile) -> str:
@@ -206,9 +206,11 @@ class V3Reader(AmdReader):
         """Return the key and the process id of a group: the one of its calls, of several the one whose main thread
         launched.
         """
-        mine = [table for table in self.tables if table.group == group]
-        pids = {pid for table in mine if table.kind == "api_trace" for pid in self._first(table, "process")}
-        threads = {thread for table in mine if table.kind == "kernel_trace" for thread in self._first(table, "thread")}
+        tables = [table for table in self.tables if table.group == group]
+        pids = {pid for table in tables if table.kind == "api_trace" for pid in self._first(table, "process")}
+        threads = {
+            thread for table in tables if table.kind == "kernel_trace" for thread in self._first(table, "thread")
+        }
         pid = min(pids & threads or pids, default=-1)
         folder = "/".join(part for part in Path(group[0]).parts if not PASS.fullmatch(part))
         return f"{max(pid, 0):020d} {natural(f'{folder} {group[1]}')}", pid
@@ -229,11 +231,11 @@ class V3Reader(AmdReader):
         ranks = ranks_in_names(groups)
         for group, rank in ranks_in_names(self.traced).items():
             ranks[group] = rank if ranks[group] is None else ranks[group]
-        found: dict[str, set[int]] = {}
+        ranks_of: dict[str, set[int]] = {}
         for group, rank in ranks.items():
             if rank is not None:
-                found.setdefault(self.process_of[group][0], set()).add(rank)
-        if any(len(numbers) > 1 for numbers in found.values()):
+                ranks_of.setdefault(self.process_of[group][0], set()).add(rank)
+        if any(len(numbers) > 1 for numbers in ranks_of.values()):
             return stated_ranks(groups)
         self.sink.processes.by_numbers = ranks != stated_ranks(groups)
         return ranks
@@ -255,11 +257,11 @@ class V3Reader(AmdReader):
             guids = batch.texts(table.ours["guid"])
             codes = {guid: self.sink.processes.code(f"{guid}") for guid in dict.fromkeys(guids)}
             return np.array([codes[guid] for guid in guids], np.int64)
-        mine = self.sink.processes.code(key, rank)
+        own = self.sink.processes.code(key, rank)
         if pid < 0 or "process" not in table.ours or table.kind == "counter_collection":
-            return np.full(len(batch), mine)
+            return np.full(len(batch), own)
         pids = batch.integers(table.ours["process"])
-        return mapped(pids, lambda one: mine if one in (pid, NULL) else self.sink.processes.code(f"{one:020d}"))
+        return mapped(pids, lambda number: own if number in (pid, NULL) else self.sink.processes.code(f"{number:020d}"))
 
     # tables
 
@@ -270,13 +272,13 @@ class V3Reader(AmdReader):
             name: batch.integers(table.ours.get(name, ""))
             for name in ("device", "node", "multiprocessors", "clock_mhz")
         }
-        for at, kind in enumerate(kinds):
-            device = int(columns["device"][at] if columns["device"][at] != NULL else columns["node"][at])
+        for row, kind in enumerate(kinds):
+            device = int(columns["device"][row] if columns["device"][row] != NULL else columns["node"][row])
             if kind == "GPU":
                 among_gpus = self.gpus[table.label] = self.gpus.get(table.label, -1) + 1
                 if 0 <= device < 1 << 16:
-                    units, clock = (int(columns[name][at]) for name in ("multiprocessors", "clock_mhz"))
-                    self.agents.append((device, among_gpus, device_facts(names[at], units, clock)))
+                    units, clock = (int(columns[name][row]) for name in ("multiprocessors", "clock_mhz"))
+                    self.agents.append((device, among_gpus, device_facts(names[row], units, clock)))
 
     def _launch_columns(self, table: TraceFile, batch: CsvBatch) -> dict[str, np.ndarray]:
         """Return the columns of launches under our names."""

@@ -34,15 +34,15 @@ class MarkerTexts:
         if not len(self._keys):
             return [None] * len(keys)
         if self._sorted is None:
-            known = np.frombuffer(self._keys, np.int64)
+            numbers = np.frombuffer(self._keys, np.int64)
             codes = np.frombuffer(self._codes, np.int64)
-            order = np.argsort(known, kind="stable")
-            self._sorted = known[order], codes[order]
-        known, codes = self._sorted
-        at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+            order = np.argsort(numbers, kind="stable")
+            self._sorted = numbers[order], codes[order]
+        numbers, codes = self._sorted
+        position = np.minimum(np.searchsorted(numbers, keys), len(numbers) - 1)
         return [
             self._texts.texts[code] if hit else None
-            for code, hit in zip(codes[at].tolist(), (known[at] == keys).tolist(), strict=True)
+            for code, hit in zip(codes[position].tolist(), (numbers[position] == keys).tolist(), strict=True)
         ]
 
 

@@ -102,8 +102,8 @@ class JsonReader(AmdReader):
             for number in self._entered_processes(text):
                 self._process(text, path, number)
         except UNREADABLE:
-            found = text.cut or f"the text ends early or is damaged after {text.offset:,} characters"
-            error = ExportError(self.options.source, f"{label}: {found}", "a complete JSON document", ADVICE)
+            problem = text.cut or f"the text ends early or is damaged after {text.offset:,} characters"
+            error = ExportError(self.options.source, f"{label}: {problem}", "a complete JSON document", ADVICE)
             self.fail(error, "truncated", label)
         finally:
             self.sink.issues.add("unreadable_rows", text.damaged, label)
@@ -112,9 +112,9 @@ class JsonReader(AmdReader):
 
     def finish(self) -> None:
         """Count what only all files show; raise the first failure."""
-        found = "it holds no launch of a kernel and no counter"
+        problem = "it holds no launch of a kernel and no counter"
         advice = "Profile again with `rocprofv3 --kernel-trace`."
-        nothing = ExportError(self.options.source, found, "a record under kernel_dispatch", advice)
+        nothing = ExportError(self.options.source, problem, "a record under kernel_dispatch", advice)
         self.events.finish(self.failure, nothing)
 
     @staticmethod
@@ -222,11 +222,11 @@ class JsonReader(AmdReader):
 
     def _times(self, records: list[dict]) -> dict[str, np.ndarray]:
         columns = {"start": "start_timestamp", "stop": "end_timestamp", "thread": "thread_id"}
-        found = {
+        times = {
             ours: self.sink.integers((record.get(raw) for record in records), of_times=ours in TIMES)
             for ours, raw in columns.items()
         }
-        return found | {
+        return times | {
             "correlation": self.sink.integers(inner(record, "correlation_id", "internal") for record in records)
         }
 
@@ -236,7 +236,7 @@ class JsonReader(AmdReader):
         """Return the columns of launches."""
         ids = [info.get("kernel_id") for info in infos]
         unknown = {"name": None}
-        symbols = [names.kernels.get(one if isinstance(one, int) else None, unknown) for one in ids]
+        symbols = [names.kernels.get(key if isinstance(key, int) else None, unknown) for key in ids]
         kernel_names = [symbol["name"] or "" for symbol in symbols]
         columns = {
             "number": self.sink.integers(info.get("dispatch_id") for info in infos),
@@ -249,7 +249,9 @@ class JsonReader(AmdReader):
         columns["queue_id"] = self.sink.integers(handle(info, "queue_id") for info in infos)
         columns |= self.events.stream_or_queue(self.sink.integers(streams), columns["queue_id"])
         step = self.rules["lds_granularity"]
-        own, dispatched = (self.sink.integers(one.get("group_segment_size") for one in of) for of in (symbols, infos))
+        own, dispatched = (
+            self.sink.integers(facts.get("group_segment_size") for facts in of) for of in (symbols, infos)
+        )
         columns["lds_bytes"] = allocated_lds(own, dispatched, step)
         for ours, raw in (("arch_vgpr", "arch_vgpr_count"), ("accum_vgpr", "accum_vgpr_count"), ("sgpr", "sgpr_count")):
             columns[ours] = self.sink.integers(symbol.get(raw) for symbol in symbols)
@@ -282,9 +284,9 @@ class JsonReader(AmdReader):
 
     def _ranges(self, records: list[dict], names: RecordNames, process: int) -> None:
         columns = self._times(records) | {"process": np.full(len(records), process)}
-        known = names.markers.find(columns["correlation"])
+        marked = names.markers.find(columns["correlation"])
         texts = [
-            names.operation(record)[1] if text is None else text for text, record in zip(known, records, strict=True)
+            names.operation(record)[1] if text is None else text for text, record in zip(marked, records, strict=True)
         ]
         self.events.ranges(columns, texts)
 
@@ -293,13 +295,13 @@ class JsonReader(AmdReader):
         the CSV files.
         """
         data = [inner_object(record, "dispatch_data") for record in records]
-        infos = [inner_object(one, "dispatch_info") for one in data]
+        infos = [inner_object(dispatch, "dispatch_info") for dispatch in data]
         columns = self._launch_columns(
-            infos, [record | one for record, one in zip(records, data, strict=True)], names, process
+            infos, [record | dispatch for record, dispatch in zip(records, data, strict=True)], names, process
         )
         columns["thread"] = self.sink.integers(record.get("thread_id") for record in records)
         start, stop = (
-            self.sink.integers((one.get(raw) for one in data), of_times=True)
+            self.sink.integers((dispatch.get(raw) for dispatch in data), of_times=True)
             for raw in ("start_timestamp", "end_timestamp")
         )
         start, stop, rounded = without_rounded(start, stop)
@@ -312,9 +314,9 @@ class JsonReader(AmdReader):
         for record, info in zip(records, infos, strict=True):
             sums: dict[str, float] = {}
             agent = handle(info, "agent_id")
-            for one in values_of(record, "records"):
-                key = handle(one, "counter_id")
-                value = finite(one.get("value")) if isinstance(one, dict) else None
+            for counter in values_of(record, "records"):
+                key = handle(counter, "counter_id")
+                value = finite(counter.get("value")) if isinstance(counter, dict) else None
                 if value is None:
                     self.sink.issues.add("not_a_number", 1, "counter_collection")
                     continue

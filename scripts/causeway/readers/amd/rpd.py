@@ -93,9 +93,9 @@ class RpdReader(AmdReader):
                 continue
             lacking = [name for name in self.rules["tables"][table]["required"] if name not in export.tables[table]]
             if lacking:
-                found = f"table {table} has no column {', '.join(lacking)}"
-                error = ExportError(self.options.source, found, "the columns that rocm_profile_data writes", ADVICE)
-                self.fail(error, "unreadable_table", found)
+                problem = f"table {table} has no column {', '.join(lacking)}"
+                error = ExportError(self.options.source, problem, "the columns that rocm_profile_data writes", ADVICE)
+                self.fail(error, "unreadable_table", problem)
                 continue
             try:
                 step()
@@ -107,8 +107,8 @@ class RpdReader(AmdReader):
 
     def finish(self) -> None:
         """Count what only the whole file shows; raise the first failure."""
-        found = "there is no operation of a GPU in it"
-        nothing = ExportError(self.options.source, found, f"rows in {OPERATIONS}", ADVICE)
+        problem = "there is no operation of a GPU in it"
+        nothing = ExportError(self.options.source, problem, f"rows in {OPERATIONS}", ADVICE)
         self.events.finish(self.failure, nothing, says_why=False)
 
     def _names(self, ids: np.ndarray, table: str = STRINGS) -> list[str]:
@@ -170,40 +170,40 @@ class RpdReader(AmdReader):
 
     def _take(self, batch: Batch) -> None:
         """Divide a batch into launches and transfers."""
-        kinds = [self._operation(one) for one in batch["kind"].tolist()]
+        kinds = [self._operation(code) for code in batch["kind"].tolist()]
         process = self._processes(batch["process"])
         self.devices |= set(np.unique(batch.get("device", np.zeros(1, np.int64))).tolist())
         for what in ("kernel", "transfer"):
-            at = np.flatnonzero(
+            rows = np.flatnonzero(
                 [kind == "kernel" if what == "kernel" else kind in ("set", "copy") for kind, _ in kinds]
             )
-            if not len(at):
+            if not len(rows):
                 continue
             whole = dict.fromkeys(("device", "stream"), np.zeros(batch.rows, np.int64)) | batch
             whole |= {"process": process, "correlation": batch["call"]}
-            mine = Batch({name: column[at] for name, column in whole.items()})
+            part = Batch({name: column[rows] for name, column in whole.items()})
             if what == "kernel":
-                self._launches(mine)
+                self._launches(part)
             else:
-                times = {"start_ns": mine["start"], "end_ns": mine["stop"]}
-                copy_kind = np.array([kinds[one][1] for one in at.tolist()])
-                self.sink.transfers({**mine, **times, "copy_kind": copy_kind})
+                times = {"start_ns": part["start"], "end_ns": part["stop"]}
+                copy_kind = np.array([kinds[row][1] for row in rows.tolist()])
+                self.sink.transfers({**part, **times, "copy_kind": copy_kind})
         for name, (what, _) in zip(self._names(batch["kind"]), kinds, strict=True):
             if not what:
                 self.others[name] += 1
 
-    def _launches(self, mine: Batch) -> None:
-        described = self._names(mine["description"])
-        named = self._names(mine["name"])
+    def _launches(self, batch: Batch) -> None:
+        described = self._names(batch["description"])
+        named = self._names(batch["name"])
         columns = {
-            name: mine[name]
+            name: batch[name]
             for name in (*LAUNCH_SHAPE, "start", "stop", "process", "device", "stream", "correlation")
-            if name in mine
+            if name in batch
         }
         columns["kernel"] = self.events.kernels([name or other for name, other in zip(described, named, strict=True)])
         self.events.launches(columns)
-        if self.counted and "id" in mine:
-            of_events = {"number": mine["id"], "kernel": np.full(mine.rows, ANY_KERNEL)}
+        if self.counted and "id" in batch:
+            of_events = {"number": batch["id"], "kernel": np.full(batch.rows, ANY_KERNEL)}
             self.store.launches(columns | of_events, columns["kernel"])
 
     def _counters(self) -> None:
@@ -229,13 +229,13 @@ class RpdReader(AmdReader):
 
     def _processes(self, pids: np.ndarray) -> np.ndarray:
         """Return process codes; operations without a call are the only process's, or one of their own."""
-        known = self.sink.processes
+        processes = self.sink.processes
         codes = {}
         for pid in sorted(np.unique(pids).tolist(), reverse=True):  # those without a call last
-            if pid == NULL and len(known.keys) == 1:
+            if pid == NULL and len(processes.keys) == 1:
                 codes[pid] = 0
             else:
-                codes[pid] = known.code(max(pid, -1))
+                codes[pid] = processes.code(max(pid, -1))
         return np.array([codes[pid] for pid in pids.tolist()], np.int64)
 
     def _calls(self) -> None:
@@ -263,7 +263,7 @@ class RpdReader(AmdReader):
 
         Its numbers of devices are its own: only where there is one of each is it known which is which.
         """
-        known = self.rules["monitors"]
+        monitors = self.rules["monitors"]
         process = self._processes(np.array([NULL]))[0]
         seen: set[int] = set()
         monitored = {row[0] for row in self.export.rows(MONITOR, ["deviceId"])}
@@ -278,13 +278,13 @@ class RpdReader(AmdReader):
             self.count(MONITOR, rows, misfits)
             metric = np.empty(rows, np.int64)
             values = np.empty(rows)
-            for at, (kind, value) in enumerate(
+            for index, (kind, value) in enumerate(
                 zip(batch["monitorType"].to_pylist(), batch["value"].to_pylist(), strict=True)
             ):
                 name = clean_text(kind or b"") or UNNAMED_METRIC
-                entry = known.get(name, {"name": name, "factor": 1})
-                metric[at] = self.sink.metrics.code(entry["name"])
-                values[at] = real(value) * entry["factor"]
+                entry = monitors.get(name, {"name": name, "factor": 1})
+                metric[index] = self.sink.metrics.code(entry["name"])
+                values[index] = real(value) * entry["factor"]
             seen |= set(np.unique(batch["deviceId"]).tolist())
             device = batch["deviceId"] if only is None else np.full(rows, only)
             self.sink.samples(batch["start"], np.full(rows, process), device, metric, values)

@@ -60,11 +60,11 @@ class RocmEvents:
         process, number : ndarray of int64, shape (n,)
             The profiler numbers the dispatches of a process one by one; `NULL` where there is no number.
         """
-        known = number != NULL
-        for one in np.unique(process[known]).tolist():
-            mine = number[known & (process == one)]
-            low, high, count = self._dispatches.get((part, one), (int(mine[0]), int(mine[0]), 0))
-            self._dispatches[part, one] = min(low, int(mine.min())), max(high, int(mine.max())), count + mine.size
+        numbered = number != NULL
+        for code in np.unique(process[numbered]).tolist():
+            own = number[numbered & (process == code)]
+            low, high, count = self._dispatches.get((part, code), (int(own[0]), int(own[0]), 0))
+            self._dispatches[part, code] = min(low, int(own.min())), max(high, int(own.max())), count + own.size
 
     def finish(self, failure: ExportError | None, nothing: ExportError, *, says_why: bool = True) -> None:
         """Count what only all events show: rounded times, dispatches that others' numbers leave out, no launch.
@@ -127,8 +127,8 @@ class RocmEvents:
         -------
         dict of str to ndarray of int64 and bool, shape (n,)
         """
-        found = np.where(stream == NULL, queue, stream)
-        return {"stream": np.where(found == NULL, 0, found), "in_queue": (stream == NULL) | (stream == 0)}
+        stated = np.where(stream == NULL, queue, stream)
+        return {"stream": np.where(stated == NULL, 0, stated), "in_queue": (stream == NULL) | (stream == 0)}
 
     def _streams(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the streams of launches that have a queue, too.
@@ -139,17 +139,17 @@ class RocmEvents:
         """
         streams = columns["stream"]
         names = ("process", "device", "queue_id")
-        at = np.flatnonzero((streams == 0) & (columns["queue_id"] != NULL))
-        if not at.size:
+        rows = np.flatnonzero((streams == 0) & (columns["queue_id"] != NULL))
+        if not rows.size:
             return streams
-        first, inverse = distinct_rows([columns[name][at] for name in names])
+        first, inverse = distinct_rows([columns[name][rows] for name in names])
         numbers = np.zeros(len(first), np.int64)
-        for one in range(len(first)):
-            process, device, queue = (int(columns[name][at[first[one]]]) for name in names)
+        for index in range(len(first)):
+            process, device, queue = (int(columns[name][rows[first[index]]]) for name in names)
             if queue != self._default_queues.setdefault((process, device), queue):
-                numbers[one] = ~queue
+                numbers[index] = ~queue
         streams = streams.copy()
-        streams[at] = numbers[inverse]
+        streams[rows] = numbers[inverse]
         return streams
 
     def copies(
@@ -195,10 +195,10 @@ class RocmEvents:
         """Take rows of a table of both, n of them: columns as of `calls`, names or texts, and bool arrays of shape (n,)
         that say which they are.
         """
-        for mine, take in ((is_call, self.calls), (is_range, self.ranges)):
-            if mine.any():
-                at = np.flatnonzero(mine)
-                take({name: column[at] for name, column in columns.items()}, [names[row] for row in at.tolist()])
+        for chosen, take in ((is_call, self.calls), (is_range, self.ranges)):
+            if chosen.any():
+                rows = np.flatnonzero(chosen)
+                take({name: column[rows] for name, column in columns.items()}, [names[row] for row in rows.tolist()])
 
     def ranges(self, columns: Mapping[str, np.ndarray], names: Iterable[str]) -> None:
         """Take ranges: start, stop, process, thread, and their texts."""
@@ -282,14 +282,14 @@ def allocated_lds(kernel: np.ndarray, dispatch: np.ndarray, step: int) -> np.nda
     return np.where(asked == NULL, NULL, -(-asked // step) * step)
 
 
-def _codes(names: Iterable[str], known: dict[str, int], code_of) -> np.ndarray:
+def _codes(names: Iterable[str], by_name: dict[str, int], code_of) -> np.ndarray:
     codes = []
     for name in names:
-        code = known.get(name)
+        code = by_name.get(name)
         if code is None:
             code = code_of(name)
-            if len(known) < MOST_NAMES:
-                known[name] = code
+            if len(by_name) < MOST_NAMES:
+                by_name[name] = code
         codes.append(code)
     return np.array(codes, np.int64)
 

@@ -22,9 +22,9 @@ def prefetched(items: Iterator[T]) -> Iterator[T]:
     """
     with ThreadPoolExecutor(1) as thread:
         coming = thread.submit(list, islice(items, 1))
-        while found := coming.result():
+        while ready := coming.result():
             coming = thread.submit(list, islice(items, 1))
-            yield from found
+            yield from ready
 
 
 class BackgroundThread:

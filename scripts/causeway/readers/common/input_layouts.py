@@ -39,9 +39,9 @@ def input_layout(sizes: object, strides: object) -> str | None:
     if len(layouts) < len(sizes) or not any(layouts):
         return None
     named = enumerate((sorted(layout - {""}) for layout in layouts), 1)
-    found = [f"input {at} {' and '.join(words)}" for at, words in named if words]
-    more = [f"{len(found) - MOST_DESCRIBED} more"] if len(found) > MOST_DESCRIBED else []
-    return ", ".join(found[:MOST_DESCRIBED] + more) or CONTIGUOUS
+    described = [f"input {number} {' and '.join(words)}" for number, words in named if words]
+    more = [f"{len(described) - MOST_DESCRIBED} more"] if len(described) > MOST_DESCRIBED else []
+    return ", ".join(described[:MOST_DESCRIBED] + more) or CONTIGUOUS
 
 
 def _of_input(sizes: object, strides: object) -> set[str] | None:
@@ -50,7 +50,7 @@ def _of_input(sizes: object, strides: object) -> set[str] | None:
     """
     if not isinstance(sizes, list) or not isinstance(strides, list) or len(sizes) != len(strides):
         return None
-    if all(type(one) is int for one in (*sizes, *strides)):
+    if all(type(size) is int for size in (*sizes, *strides)):
         return {tensor_layout(sizes, strides)} if sizes else set()
     nested = [own for pair in zip(sizes, strides, strict=True) if (own := _of_input(*pair)) is not None]
     return set().union(*nested) if len(nested) == len(sizes) else None
@@ -69,17 +69,17 @@ def tensor_layout(sizes: list[int], strides: list[int]) -> str:
     """
     if 0 in sizes:
         return ""
-    moving = [at for at, size in enumerate(sizes) if size > 1]
-    if any(strides[at] == 0 for at in moving):
+    moving = [axis for axis, size in enumerate(sizes) if size > 1]
+    if any(strides[axis] == 0 for axis in moving):
         return "repeated"
-    order = sorted(moving, key=lambda at: -strides[at])
+    order = sorted(moving, key=lambda axis: -strides[axis])
     words = [] if order == moving else [_order(order, moving, len(sizes))]
     inner = strides[order[-1]] if order else 1
     dense = inner
     gaps = False
-    for at in reversed(order):
-        gaps |= strides[at] != dense
-        dense = strides[at] * sizes[at]
+    for axis in reversed(order):
+        gaps |= strides[axis] != dense
+        dense = strides[axis] * sizes[axis]
     if inner != 1:
         words.append(f"in steps of {inner}")
     if gaps:
@@ -91,7 +91,7 @@ def _order(order: list[int], moving: list[int], dimensions: int) -> str:
     """Return the name of an order of dimensions that is not their own."""
     if order == [*moving[:-2], moving[-1], moving[-2]]:
         return "transposed"
-    last = [at for at in moving if at != 1]
+    last = [axis for axis in moving if axis != 1]
     if dimensions in (4, 5) and order == [*last, 1]:
         return "channels last"
-    return "with dimensions in the order " + " ".join(str(at + 1) for at in order)
+    return "with dimensions in the order " + " ".join(str(axis + 1) for axis in order)

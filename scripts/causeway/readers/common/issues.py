@@ -53,7 +53,7 @@ class Issues:
 
     def __init__(self) -> None:
         self.left_out: dict[str, int] = {}
-        self._found: dict[str, tuple[int, str]] = {}
+        self._counted: dict[str, tuple[int, str]] = {}
 
     def add(self, kind: str, count: int = 1, detail: str = "", *, of_launches: bool = True) -> None:
         """Count `count` cases of a kind of the catalogue; the first detail given is kept. A count of 0 adds nothing.
@@ -65,8 +65,8 @@ class Issues:
         if count:
             if kind not in CATALOGUE:
                 raise KeyError(kind)
-            before, first = self._found.get(kind, (0, ""))
-            self._found[kind] = (before + int(count), first or detail)
+            before, first = self._counted.get(kind, (0, ""))
+            self._counted[kind] = (before + int(count), first or detail)
             if of_launches and CATALOGUE[kind].leaves_out:
                 self.left_out[kind] = self.left_out.get(kind, 0) + int(count)
 
@@ -77,7 +77,7 @@ class Issues:
 
     def count(self, kind: str) -> int:
         """Return how many cases of a kind were counted."""
-        return self._found.get(kind, (0, ""))[0]
+        return self._counted.get(kind, (0, ""))[0]
 
     def none_usable(self, source: str) -> ExportError | None:
         """Return the error of an export of which no launch could be used; None where none was left out."""
@@ -97,13 +97,13 @@ class Issues:
         return [
             {
                 "kind": kind,
-                "severity": known.severity,
-                "count": self._found[kind][0],
-                "detail": f"{known.meaning}" + (f": {self._found[kind][1]}" if self._found[kind][1] else ""),
-                "rules_out": list(known.rules_out),
+                "severity": entry.severity,
+                "count": self._counted[kind][0],
+                "detail": f"{entry.meaning}" + (f": {self._counted[kind][1]}" if self._counted[kind][1] else ""),
+                "rules_out": list(entry.rules_out),
             }
-            for kind, known in CATALOGUE.items()
-            if kind in self._found
+            for kind, entry in CATALOGUE.items()
+            if kind in self._counted
         ]
 
 
@@ -113,5 +113,5 @@ def in_words(lost: Mapping[str, int]) -> str:
     >>> in_words({"no_time": 1, "unreadable_rows": 1200})
     'unreadable rows (1,200), no time (1)'
     """
-    order = sorted(lost.items(), key=lambda one: (-one[1], one[0]))
+    order = sorted(lost.items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{kind.replace('_', ' ')} ({count:,})" for kind, count in order)

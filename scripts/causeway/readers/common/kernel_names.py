@@ -126,21 +126,21 @@ def _without_groups(name: str) -> tuple[str, str]:
     arguments = ""
     opened: list[str] = []
     begin = 0
-    for at, char in enumerate(name):
+    for position, char in enumerate(name):
         if char in _OPEN:
             if not opened:
                 if char == "(" and kept and "".join(kept).strip():
                     break  # the parameter list ends the qualified name
-                begin = at + 1
+                begin = position + 1
             opened.append(char)
         elif char in _CLOSE and opened:
-            mine = _OPEN[_CLOSE.index(char)]
+            opening = _OPEN[_CLOSE.index(char)]
             if char == ">" and opened[-1] != "<":
                 continue  # a comparison or a shift within parentheses: (3 > 2)
-            while mine in opened and opened.pop() != mine:
+            while opening in opened and opened.pop() != opening:
                 pass
             if not opened and char == ">":
-                arguments = name[begin:at]
+                arguments = name[begin:position]
         elif not opened:
             kept.append(char)
     return "".join(kept), arguments

@@ -27,8 +27,8 @@ def stated_ranks(groups: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int
     """
     ranks = {}
     for group in groups:
-        found = [match for name in (group[1], *Path(group[0]).parts) if (match := _RANK.search(name))]
-        ranks[group] = int(found[0][1]) if found else None
+        matches = [match for name in (group[1], *Path(group[0]).parts) if (match := _RANK.search(name))]
+        ranks[group] = int(matches[0][1]) if matches else None
     return ranks
 
 
@@ -61,7 +61,7 @@ def numbered(names: Sequence[str]) -> list[int] | None:
     parts = [_DIGITS.split(name) for name in names]
     if len(parts) < 2 or len(set(map(len, parts))) > 1:
         return None
-    differing = [at for at, column in enumerate(zip(*parts, strict=True)) if len(set(column)) > 1]
+    differing = [index for index, column in enumerate(zip(*parts, strict=True)) if len(set(column)) > 1]
     if len(differing) != 1 or differing[0] % 2 == 0:
         return None
     numbers = [int(part[differing[0]][:LONGEST_DIGITS]) for part in parts]

@@ -114,18 +114,18 @@ def base_unit(unit: str) -> tuple[str, float, bool]:
     if match := re.fullmatch(r"([KkMGT]?)[Hh]z", unit):
         return "Hz", _PREFIX[match[1]], True
     top, slash, bottom = unit.partition("/")
-    name, factor, known = _quantity(top.strip())
+    name, factor, is_known = _quantity(top.strip())
     if not slash:
-        return name, factor, known
+        return name, factor, is_known
     bottom = bottom.strip()
     if bottom in _SECONDS:
         factor /= _SECONDS[bottom]
-        return ("Hz" if name == "cycles" else f"{name}/s"), _tidy(factor), known
+        return ("Hz" if name == "cycles" else f"{name}/s"), _tidy(factor), is_known
     below, divisor, also = _quantity(bottom)
     singular = next((short for short, long in _PLURAL.items() if long == below and len(short) > 2), below)
     if name == "bytes" and singular == "block":
-        return "bytes", _tidy(factor / divisor), known and also
-    return f"{name}/{singular}", _tidy(factor / divisor), known and also
+        return "bytes", _tidy(factor / divisor), is_known and also
+    return f"{name}/{singular}", _tidy(factor / divisor), is_known and also
 
 
 def scaled(value: float, factor: float) -> float:
@@ -196,11 +196,11 @@ def integers(values: Iterable, of_times: bool = False) -> tuple[np.ndarray, Misf
     result = np.empty(len(values), np.int64)
     misfits: Misfits = Counter()
     number_of = nearest_integer if of_times else integer
-    for at, value in enumerate(values):
+    for index, value in enumerate(values):
         number = number_of(value)
         if number is None and value is not None and not (isinstance(value, str) and not value.strip()):
             misfits[_why_absent(value)] += 1
-        result[at] = NULL if number is None else number
+        result[index] = NULL if number is None else number
     return result, misfits
 
 
@@ -279,7 +279,7 @@ def size_columns(name: str, cells: Iterable[str]) -> dict[str, np.ndarray]:
     there is none.
     """
     sizes = [[*sizes_of(cell), None, None, None] for cell in cells]
-    return {f"{name}_{axis}": with_null(size[at] for size in sizes) for at, axis in enumerate("xyz")}
+    return {f"{name}_{axis}": with_null(size[index] for size in sizes) for index, axis in enumerate("xyz")}
 
 
 def integer(value: object) -> int | None:

@@ -49,11 +49,11 @@ def empty_paths(most: int) -> Any:
 
 def names_of(path: int, paths: Any) -> list[int]:
     """Return the codes of a path's names, the outermost first."""
-    found = []
+    codes = []
     while path > 0:
-        found.append(int(paths.name[path]))
+        codes.append(int(paths.name[path]))
         path = int(paths.parent[path])
-    return found[::-1]
+    return codes[::-1]
 
 
 @compiled_borrowing(int64(int64, int64, PATHS))
@@ -66,9 +66,9 @@ def _path(above, name, paths):
     mask = np.int64(paths.slots.size - 1)
     slot = np.int64(mixed & np.uint64(mask))
     while paths.slots[slot] > 0:
-        at = np.int64(paths.slots[slot])
-        if paths.parent[at] == above and paths.name[at] == name:
-            return at
+        path = np.int64(paths.slots[slot])
+        if paths.parent[path] == above and paths.name[path] == name:
+            return path
         slot = (slot + 1) & mask
     number = paths.count[0] + 1
     if number >= paths.parent.size:
@@ -81,13 +81,13 @@ def _path(above, name, paths):
 
 
 @compiled_borrowing(void(RANGES, int64, STACKS), forceinline=True)
-def _open_range(ranges, at, stacks):
+def _open_range(ranges, index, stacks):
     """Put a range on the stack of its thread, in place of those that have ended by its start; one that finds no room
     there is left out. Of ranges that start together the longest is the outermost, whichever came first.
     """
-    thread = ranges.thread[at]
-    start = ranges.start[at]
-    end = ranges.end[at]
+    thread = ranges.thread[index]
+    start = ranges.start[index]
+    end = ranges.end[index]
     opened = stacks.open
     top = stacks.depth[thread]
     while top > 0 and opened[thread, top - 1, END] <= start:
@@ -101,9 +101,9 @@ def _open_range(ranges, at, stacks):
                 opened[thread, later, field] = opened[thread, later - 1, field]
         opened[thread, position, START] = start
         opened[thread, position, END] = end
-        opened[thread, position, NAME] = ranges.name[at]
-        opened[thread, position, FLAGS] = ranges.flags[at]
-        opened[thread, position, INPUTS] = ranges.inputs[at]
+        opened[thread, position, NAME] = ranges.name[index]
+        opened[thread, position, FLAGS] = ranges.flags[index]
+        opened[thread, position, INPUTS] = ranges.inputs[index]
         top += 1
     stacks.depth[thread] = top
 
@@ -132,23 +132,23 @@ def _around(thread, time, stacks, paths):
 
 
 @compiled_borrowing(void(RANGES, I8, I8, STACKS, PATHS, Array(int64, 2, "C")))
-def _sweep(ranges, call_start, call_thread, stacks, paths, found):
-    at = 0
+def _sweep(ranges, call_start, call_thread, stacks, paths, enclosing):
+    index = 0
     for call in range(call_start.size):
         time = call_start[call]
-        while at < ranges.start.size and ranges.start[at] <= time:
-            if ranges.thread[at] >= 0:
-                _open_range(ranges, at, stacks)
-            at += 1
+        while index < ranges.start.size and ranges.start[index] <= time:
+            if ranges.thread[index] >= 0:
+                _open_range(ranges, index, stacks)
+            index += 1
         leaf = outermost = shape = int64(-1)
         path = phases = int64(0)
         if call_thread[call] >= 0:
             leaf, outermost, path, phases, shape = _around(call_thread[call], time, stacks, paths)
-        found[0, call] = leaf
-        found[1, call] = outermost
-        found[2, call] = path
-        found[3, call] = phases
-        found[4, call] = shape
+        enclosing[0, call] = leaf
+        enclosing[1, call] = outermost
+        enclosing[2, call] = path
+        enclosing[3, call] = phases
+        enclosing[4, call] = shape
 
 
 def around_calls(
@@ -172,6 +172,6 @@ def around_calls(
         Codes of the innermost and the outermost operator (-1: none), the path's number (0: none, -1: not remembered),
         the flags of phases, and the inputs of the innermost operator that has any (-1: none, -2: not remembered).
     """
-    found = np.empty((5, len(call_start)), np.int64)
-    _sweep(RANGES.of(**ranges), call_start, call_thread, stacks, paths, found)
-    return found
+    enclosing = np.empty((5, len(call_start)), np.int64)
+    _sweep(RANGES.of(**ranges), call_start, call_thread, stacks, paths, enclosing)
+    return enclosing

@@ -130,8 +130,8 @@ def input_sizes(dims: str | bytes, types: str | bytes) -> tuple[str, str, int | 
     kinds = [kind if isinstance(kind, str) else "" for kind in kinds]
     total = tensors = 0
     total_bytes: int | None = 0
-    for at, size in enumerate(sizes):
-        kind = kinds[at].lower() if at < len(kinds) else ""
+    for index, size in enumerate(sizes):
+        kind = kinds[index].lower() if index < len(kinds) else ""
         counts = None if kinds and kind in _NO_TENSOR else _elements(size, bool(kinds) and kind != "tensorlist")
         if counts is None:
             continue
@@ -155,7 +155,7 @@ def _elements(size: object, scalar_too: bool) -> list[int] | None:
     """Return the elements of each tensor of one input, None if it is none."""
     if not isinstance(size, list) or not (size or scalar_too):
         return None
-    if all(type(one) is int and one >= 0 for one in size):
+    if all(type(part) is int and part >= 0 for part in size):
         return [prod(size)]
-    nested = [counts for one in size if (counts := _elements(one, True)) is not None]
+    nested = [counts for part in size if (counts := _elements(part, True)) is not None]
     return [count for counts in nested for count in counts] if len(nested) == len(size) else None

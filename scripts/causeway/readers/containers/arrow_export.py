@@ -132,43 +132,43 @@ class ArrowExport:
         picked = [name for name in dict.fromkeys(columns) if name in present]
         if not picked:
             return []
-        found: list[tuple] = []
+        rows: list[tuple] = []
         try:
             for batch in self._tables[table].batches(picked):
                 cells = {
-                    name: [_plain(cell) for cell in batch.column(at).slice(0, limit).to_pylist()]
-                    for at, name in enumerate(picked)
+                    name: [_plain(cell) for cell in batch.column(index).slice(0, limit).to_pylist()]
+                    for index, name in enumerate(picked)
                 }
                 absent = [None] * min(limit, batch.num_rows)
-                found += zip(*[cells.get(name, absent) for name in columns], strict=True)
-                if len(found) >= limit:
+                rows += zip(*[cells.get(name, absent) for name in columns], strict=True)
+                if len(rows) >= limit:
                     break
         except READ_ERRORS as error:
             fail_if_of_the_machine(error)
             return []
-        return found[:limit]
+        return rows[:limit]
 
     def texts(self, table: str, key: str, value: str, wanted: Iterable[int]) -> dict[int, bytes]:
         """Return the texts of the wanted ids only, never a whole table of strings: it holds the environments of
         processes.
         """
         ids = pa.array(sorted(wanted), pa.int64())
-        found: dict[int, bytes] = {}
+        text_of: dict[int, bytes] = {}
         if not len(ids) or not {key, value} <= set(self.tables.get(table, [])):
-            return found
+            return text_of
         try:
             for batch in self._tables[table].batches_with(key, ids, [key, value]):
                 keys = batch.column(0).cast(pa.int64())
                 hit = pc.is_in(keys, value_set=ids)
                 if pc.any(hit).as_py():
                     texts = as_bytes(batch.column(1).filter(hit))
-                    for one, text in zip(keys.filter(hit).to_pylist(), texts.to_pylist(), strict=True):
+                    for number, text in zip(keys.filter(hit).to_pylist(), texts.to_pylist(), strict=True):
                         if text is not None:
-                            found.setdefault(one, text if isinstance(text, bytes) else str(text).encode())
+                            text_of.setdefault(number, text if isinstance(text, bytes) else str(text).encode())
         except READ_ERRORS as error:
             fail_if_of_the_machine(error)
-            return found
-        return found
+            return text_of
+        return text_of
 
     def stream(
         self, table: str, columns: list[str], text: Iterable[str] = (), times: Iterable[str] = ()
@@ -187,18 +187,18 @@ class ArrowExport:
             for batch in self._tables[table].batches(columns):
                 misfits: Misfits = Counter()
                 ours = {}
-                for at, name in enumerate(columns):
+                for index, name in enumerate(columns):
                     if name in text:
-                        ours[name] = _text_column(batch.column(at))
+                        ours[name] = _text_column(batch.column(index))
                     else:
-                        ours[name], more = integer_column(batch.column(at), of_times=name in times)
+                        ours[name], more = integer_column(batch.column(index), of_times=name in times)
                         misfits += more
                 yield misfits, ours
                 done += batch.num_rows
         except READ_ERRORS as error:
             fail_if_of_the_machine(error)
-            found = f"table {table} is damaged after {done} rows ({_reason(error)})"
-            raise ExportError(self.source, found, "complete files", ADVICE_CUT) from None
+            problem = f"table {table} is damaged after {done} rows ({_reason(error)})"
+            raise ExportError(self.source, problem, "complete files", ADVICE_CUT) from None
 
     def close(self) -> None:
         """Close the tables."""

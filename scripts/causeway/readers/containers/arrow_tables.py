@@ -199,7 +199,7 @@ class StreamTable(ArrowTable):
             except StopIteration:
                 self.file.release_pages()
                 return
-            picked = pa.RecordBatch.from_arrays([as_bytes(batch.column(at)) for at in wanted], names=columns)
+            picked = pa.RecordBatch.from_arrays([as_bytes(batch.column(index)) for index in wanted], names=columns)
             picked.validate()
             for begin in range(0, picked.num_rows, BATCH_ROWS):
                 part = picked.slice(begin, BATCH_ROWS)

@@ -91,11 +91,11 @@ class TraceText:
     wanted : set of str
         Top-level keys to keep in `facts`; others are skipped. Of several documents the first that has a key counts, and
         `differing` are the keys for which another has another value.
-    at : callable
+    on_progress : callable
         Called with the number of bytes of the file read so far.
     """
 
-    def __init__(self, path: Path, wanted: set[str], at: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(self, path: Path, wanted: set[str], on_progress: Callable[[int], None] = lambda _: None) -> None:
         self.facts: dict = {}
         self.differing: set[str] = set()
         self.documents = 0  # begun
@@ -106,7 +106,7 @@ class TraceText:
         self.first_damage = 0  # characters before the first damaged event
         self.cut: str | None = None
         self._wanted = wanted
-        self._at = at
+        self._on_progress = on_progress
         self._raw = open(path, "rb")  # noqa: SIM115 - closed by close()
         word = packing(path)
         self._blocks = (
@@ -150,13 +150,13 @@ class TraceText:
         self._consumed += self._pos
         self._text = self._text[self._pos :] + fresh
         self._pos = 0
-        self._at(self._raw.tell())
+        self._on_progress(self._raw.tell())
         return not self._done or bool(fresh)
 
     def _skip(self, pattern: re.Pattern) -> str:
         """Skip what a pattern matches; return the character there, '' at the end."""
         while True:
-            self._pos = found.end() if (found := pattern.match(self._text, self._pos)) else self._pos
+            self._pos = match.end() if (match := pattern.match(self._text, self._pos)) else self._pos
             if self._pos < len(self._text):
                 return self._text[self._pos]
             if not self._more():
@@ -291,15 +291,15 @@ class TraceText:
         while True:
             scanned = len(self._text)
             for match in _TOKENS.finditer(self._text, self._pos):
-                found = match[0]
-                if found in "[{":
+                mark = match[0]
+                if mark in "[{":
                     depth += 1
-                elif found in "]}":
+                elif mark in "]}":
                     depth -= 1
                     if not depth:
                         self._pos = match.end()
                         return
-                elif found == '"':  # it goes on in the next window
+                elif mark == '"':  # it goes on in the next window
                     scanned = match.start()
                     break
             self._pos = scanned
@@ -362,14 +362,14 @@ class TraceText:
         self._slow_until = self._consumed + max(last, self._pos + 1)
         return []
 
-    def _last_end(self, at: int) -> int:
+    def _last_end(self, position: int) -> int:
         """Return where the last event of the window ends, before a position, that another one follows, 0 if there is
         none. Nested text may match, too: then the window does not decode.
         """
         for _ in range(1000):
-            at = self._text.rfind("}", self._pos, at)
-            if at < 0 or _NEXT_EVENT.match(self._text, at):
-                return at + 1
+            position = self._text.rfind("}", self._pos, position)
+            if position < 0 or _NEXT_EVENT.match(self._text, position):
+                return position + 1
         return 0
 
     def _mended(self) -> object:
@@ -417,7 +417,7 @@ class TraceText:
 
 
 def _without_fault(match: re.Match) -> str:
-    found = match[0]
-    if found[0] == '"':
-        return _ESCAPE.sub(lambda escape: escape[0] if len(escape[0]) > 1 else r"\\", found)
-    return "" if found == "," else "NaN"
+    fault = match[0]
+    if fault[0] == '"':
+        return _ESCAPE.sub(lambda escape: escape[0] if len(escape[0]) > 1 else r"\\", fault)
+    return "" if fault == "," else "NaN"

@@ -74,10 +74,10 @@ class PlainCsv:
         with open(path, "rb") as handle:
             handle.seek(-1, io.SEEK_END)
             self.unfinished = handle.read(1) not in b"\r\n"
-        self._fixed = {at for at, name in enumerate(self.columns) if name in as_text}
+        self._fixed = {index for index, name in enumerate(self.columns) if name in as_text}
         self._numbers: set[int] = set(range(len(self.columns))) - self._fixed
         self._find_numbers()
-        self.numeric = {self.columns[at] for at in self._numbers}
+        self.numeric = {self.columns[index] for index in self._numbers}
 
     def _find_numbers(self) -> None:
         """Find the columns of numbers: all are parsed as such, a column that fails is text."""
@@ -87,7 +87,7 @@ class PlainCsv:
             raise self._unreadable(error) from None
         if first is None:
             return
-        self._numbers = {at for at in self._numbers if self._is_numeric(first.column(at))}
+        self._numbers = {index for index in self._numbers if self._is_numeric(first.column(index))}
         for _ in range(RETRIES):
             try:
                 for _ in self._read(self._numbers):
@@ -99,7 +99,7 @@ class PlainCsv:
                     raise self._unreadable(error) from None
                 self._numbers.discard(int(match[1]))
         for block in self._read(set()):
-            self._numbers = {at for at in self._numbers if self._is_numeric(block.column(at))}
+            self._numbers = {index for index in self._numbers if self._is_numeric(block.column(index))}
 
     def _is_numeric(self, column: pa.Array) -> bool:
         text = stripped(column)
@@ -115,8 +115,8 @@ class PlainCsv:
         return "skip"
 
     def _read(self, numbers: set[int]) -> Iterator[pa.RecordBatch]:
-        names = [str(at) for at in range(len(self.columns))]
-        types = {name: pa.float64() if at in numbers else pa.string() for at, name in enumerate(names)}
+        names = [str(index) for index in range(len(self.columns))]
+        types = {name: pa.float64() if index in numbers else pa.string() for index, name in enumerate(names)}
         self.bad = 0
         mended = None if self._is_plain else MendedCsv(self.path, self.delimiter, len(self.columns))
         try:
@@ -157,9 +157,9 @@ class PlainCsv:
         try:
             for batch in self._read(self._numbers):
                 columns = {}
-                for at, name in enumerate(self.columns):
-                    column = batch.column(at)
-                    if at not in self._numbers:
+                for index, name in enumerate(self.columns):
+                    column = batch.column(index)
+                    if index not in self._numbers:
                         column = stripped(column)
                         column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
                     columns[name] = column
@@ -172,8 +172,8 @@ class PlainCsv:
         said = clean_text(str(error)).splitlines()[0][:120]
         if "straddl" in said:
             said = f"a row takes more than {BLOCK_BYTES >> 20} MB"
-        found = f"it cannot be read as CSV ({said})"
-        return ExportError(self.source, found, "rows of fields under a header", "Write the table again.")
+        problem = f"it cannot be read as CSV ({said})"
+        return ExportError(self.source, problem, "rows of fields under a header", "Write the table again.")
 
 
 def _check_width(source: str, columns: int) -> None:
@@ -253,10 +253,12 @@ class PlainParquet:
                 )
         except (pa.ArrowException, OSError) as error:
             fail_if_of_the_machine(error)
-            found = f"it is damaged after row {done:,}"
+            problem = f"it is damaged after row {done:,}"
             if isinstance(error, pa.ArrowCapacityError | pa.ArrowMemoryError) or "capacity" in str(error):
-                found = f"the values of a column behind row {done:,} take more memory than a block of rows may"
-            raise ExportError(self.source, found, "a complete Parquet file", "Write or copy the table again.") from None
+                problem = f"the values of a column behind row {done:,} take more memory than a block of rows may"
+            raise ExportError(
+                self.source, problem, "a complete Parquet file", "Write or copy the table again."
+            ) from None
 
 
 def readable(column: pa.Array) -> pa.Array:

@@ -67,7 +67,7 @@ class CsvFile:
     source : str
         How the sheet names the export.
     issues : Issues
-    at : callable
+    on_progress : callable
         Called with the number of bytes of this file read so far.
     without : sequence of str
         Columns that may be named in the header and stand in no row, all of them or none: the first two rows show it.
@@ -86,7 +86,7 @@ class CsvFile:
         label: str,
         source: str,
         issues: Issues,
-        at: Callable[[int], None] = lambda _: None,
+        on_progress: Callable[[int], None] = lambda _: None,
         without: Sequence[str] = (),
         of_launches: bool = True,
     ) -> None:
@@ -95,7 +95,7 @@ class CsvFile:
         self.source = source
         self.issues = issues
         self.of_launches = of_launches
-        self._at = at
+        self._on_progress = on_progress
         self.rows = 0
         self.failure: ExportError | None = None
         self._raw, self._text = open_text(path)
@@ -113,8 +113,8 @@ class CsvFile:
             if widths == {len(self.columns) - len(without)}:
                 self.columns = [name for name in self.columns if name not in without]
         self.position: dict[str, int] = {}
-        for at_, name in enumerate(self.columns):
-            self.position.setdefault(name, at_)
+        for index, name in enumerate(self.columns):
+            self.position.setdefault(name, index)
 
     def _first_lines(self) -> list[str]:
         """Return the lines below the header, up to the second that is not blank."""
@@ -143,10 +143,10 @@ class CsvFile:
         except (EOFError, zlib.error, gzip.BadGzipFile):
             self._cut("the compressed data ends early or is damaged")
 
-    def _cut(self, found: str) -> None:
+    def _cut(self, problem: str) -> None:
         self.issues.add("truncated", 1, f"{self.label}, line {self._line}")
         self.failure = self.failure or ExportError(
-            self.source, f"{self.label}: {found} at line {self._line}", "complete lines", _ADVICE
+            self.source, f"{self.label}: {problem} at line {self._line}", "complete lines", _ADVICE
         )
 
     def _parsed(self) -> Iterator[tuple[int, list[str], bool]]:
@@ -185,7 +185,7 @@ class CsvFile:
                 self._keep(held, kept)
             held = item
             if len(kept) >= size:
-                self._at(self._raw.tell())
+                self._on_progress(self._raw.tell())
                 yield CsvBatch(kept, self)
                 kept = []
         if held is not None:
@@ -198,7 +198,7 @@ class CsvFile:
                     "unfinished_line", int(self._last_byte() not in b"\r\n"), f"{self.label}, line {held[0]}"
                 )
                 self._keep(held, kept)
-        self._at(self._raw.tell())
+        self._on_progress(self._raw.tell())
         if kept:
             yield CsvBatch(kept, self)
 
@@ -252,8 +252,8 @@ class CsvBatch:
 
     def texts(self, column: str) -> list[str]:
         """Return a column as printed; '' everywhere if there is no such column."""
-        at = self.file.position.get(column)
-        return [""] * len(self.rows) if at is None else [row[at] for row in self.rows]
+        position = self.file.position.get(column)
+        return [""] * len(self.rows) if position is None else [row[position] for row in self.rows]
 
     def integers(self, column: str) -> np.ndarray:
         """Return a column as int64, `NULL` where empty, or if there is no such column; values that are no integers
@@ -288,7 +288,7 @@ class CsvBatch:
         """Return columns as float64, shape (rows, columns); NaN where empty. What is no finite number is counted."""
         positions = [self.file.position[name] for name in columns]
         return numbers(
-            [[row[at] for at in positions] for row in self.rows], len(columns), self.file.issues, self.file.label
+            [[row[index] for index in positions] for row in self.rows], len(columns), self.file.issues, self.file.label
         )
 
 

@@ -244,10 +244,10 @@ class MendedCsv(io.RawIOBase):
                 break
             parts.append(line.encode("utf-8", "replace"))
             length += len(parts[-1])
-        found = b"".join(parts)
-        size = len(found) if size < 0 else size
-        self._rest = found[size:]
-        return found[:size]
+        content = b"".join(parts)
+        size = len(content) if size < 0 else size
+        self._rest = content[size:]
+        return content[:size]
 
     def close(self) -> None:
         """Close the file."""
@@ -284,9 +284,9 @@ class PrintedTables:
                 continue
             spans = []
             names = re.split(r" {2,}|\t", waiting.strip())
-            found = [match.span() for match in re.finditer("-+", bare)] if _RULE.fullmatch(bare) else []
-            if len(found) == len(names) > 1:
-                spans = found
+            dashes = [match.span() for match in re.finditer("-+", bare)] if _RULE.fullmatch(bare) else []
+            if len(dashes) == len(names) > 1:
+                spans = dashes
                 waiting = ""
                 yield _csv(names)
                 continue
@@ -304,26 +304,26 @@ class PrintedTables:
         parsed, is a line of one cell; one that the text's end cuts has no line end.
         """
         names: list[str] = []
-        at = 0
+        position = 0
         while True:
-            at = found.end() if (found := _NEXT.match(text, at)) else at
-            if text[at : at + 1] == "]":
+            position = match.end() if (match := _NEXT.match(text, position)) else position
+            if text[position : position + 1] == "]":
                 return
             try:
-                record, at = _JSON.raw_decode(text, at)
+                record, position = _JSON.raw_decode(text, position)
             except (ValueError, RecursionError):
                 more = self._text.readline(LINE_CHARS)
-                if more and len(text) - at < LINE_CHARS:
-                    text = text[at:] + more
-                    at = 0
+                if more and len(text) - position < LINE_CHARS:
+                    text = text[position:] + more
+                    position = 0
                     continue
-                yield text[at : at + 1] + "\n" * bool(more)
+                yield text[position : position + 1] + "\n" * bool(more)
                 return
             if isinstance(record, dict) and not names:
                 names = list(record)
                 yield _csv(names)
             fits = isinstance(record, dict) and record.keys() <= set(names)
-            yield _csv(["" if (one := record.get(name)) is None else str(one) for name in names]) if fits else "?\n"
+            yield _csv(["" if (cell := record.get(name)) is None else str(cell) for name in names]) if fits else "?\n"
 
 
 def _csv(cells: Sequence[str], end: str = "\n") -> str:

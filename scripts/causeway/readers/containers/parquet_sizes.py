@@ -28,8 +28,8 @@ def check_sizes(source: str, metadata: pq.FileMetaData) -> None:
     """
     for group in range(metadata.num_row_groups):
         row_group = metadata.row_group(group)
-        for at in range(row_group.num_columns):
-            chunk = row_group.column(at)
+        for column in range(row_group.num_columns):
+            chunk = row_group.column(column)
             size = chunk.total_uncompressed_size
             if size > max(LARGEST_CHUNK_BYTES, MOST_TIMES * chunk.total_compressed_size):
                 raise ExportError(

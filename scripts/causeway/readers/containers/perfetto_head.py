@@ -18,15 +18,15 @@ def begins_like_perfetto(head: bytes) -> bool:
     """
     start = 0
     for _ in range(PACKETS_LOOKED_AT):
-        found = packet_at(head, start)
-        if found is None or found[0] < 0:
+        bounds = packet_at(head, start)
+        if bounds is None or bounds[0] < 0:
             return False
-        fields = fields_of(head[found[0] : found[1]])
+        fields = fields_of(head[bounds[0] : bounds[1]])
         if fields is None:
             return False
         if (SEQUENCE_ID, 0) in fields:
-            return found[1] <= len(head)
-        start = found[1]
+            return bounds[1] <= len(head)
+        start = bounds[1]
     return False
 
 
@@ -48,8 +48,8 @@ def packet_at(content: bytes, start: int) -> tuple[int, int] | None:
     """
     if start < len(content) and content[start] != 0x0A:  # field 1, bytes with a length
         return -1, -1
-    found = _varint(content, start + 1)
-    return None if found is None else (found[1], found[1] + found[0])
+    varint = _varint(content, start + 1)
+    return None if varint is None else (varint[1], varint[1] + varint[0])
 
 
 def fields_of(packet: bytes) -> set[tuple[int, int]] | None:
@@ -59,24 +59,24 @@ def fields_of(packet: bytes) -> set[tuple[int, int]] | None:
     ([(2, 2), (10, 0)], None)
     """
     fields = set()
-    at = 0
-    while at < len(packet):
-        key = _varint(packet, at)
+    position = 0
+    while position < len(packet):
+        key = _varint(packet, position)
         if key is None:
             return None
         number = key[0] >> 3
         kind = key[0] & 7
-        at = key[1]
+        position = key[1]
         if kind in (0, 2):
-            value = _varint(packet, at)
+            value = _varint(packet, position)
             if value is None:
                 return None
-            at = value[1] + (value[0] if kind == 2 else 0)
+            position = value[1] + (value[0] if kind == 2 else 0)
         elif kind in (1, 5):
-            at += 8 if kind == 1 else 4
+            position += 8 if kind == 1 else 4
         else:
             return None
-        if number == 0 or at > len(packet):
+        if number == 0 or position > len(packet):
             return None
         fields.add((number, kind))
     return fields
@@ -85,8 +85,8 @@ def fields_of(packet: bytes) -> set[tuple[int, int]] | None:
 def _varint(content: bytes, start: int) -> tuple[int, int] | None:
     """Return the number of variable length at a byte and where it ends; None where it does not end."""
     number = 0
-    for at in range(start, min(start + 10, len(content))):
-        number |= (content[at] & 0x7F) << 7 * (at - start)
-        if content[at] < 0x80:
-            return number, at + 1
+    for position in range(start, min(start + 10, len(content))):
+        number |= (content[position] & 0x7F) << 7 * (position - start)
+        if content[position] < 0x80:
+            return number, position + 1
     return None

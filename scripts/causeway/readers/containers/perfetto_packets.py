@@ -38,11 +38,11 @@ def _packet_class() -> type[message.Message]:
     messages = column_map("perfetto_packets")
     file = descriptor_pb2.FileDescriptorProto(name="causeway/perfetto.proto", package="causeway", syntax="proto2")
     for name, fields in messages.items():
-        one = file.message_type.add(name=name)
+        message_type = file.message_type.add(name=name)
         for label, (number, kind) in fields.items():
             repeated = kind.startswith("repeated ")
             kind = kind.removeprefix("repeated ")
-            made = one.field.add(name=label, number=number, label=3 if repeated else 1)
+            made = message_type.field.add(name=label, number=number, label=3 if repeated else 1)
             if kind in messages:
                 made.type = descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE
                 made.type_name = f".causeway.{kind}"
@@ -51,7 +51,7 @@ def _packet_class() -> type[message.Message]:
             if label.endswith(("_value", "_value_iid")):
                 made.oneof_index = 0
         if name == "Annotation":
-            one.oneof_decl.add(name="value")
+            message_type.oneof_decl.add(name="value")
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("causeway.Packet"))
@@ -99,7 +99,7 @@ class PerfettoFile:
     ----------
     stream : binary file
         From its beginning.
-    at : callable or None
+    on_progress : callable or None
         Gets the number of bytes read so far, for progress.
 
     Attributes
@@ -112,11 +112,11 @@ class PerfettoFile:
         Whether the file ends within a packet, or what follows is none.
     """
 
-    def __init__(self, stream: BinaryIO, at: Callable[[int], None] | None = None) -> None:
+    def __init__(self, stream: BinaryIO, on_progress: Callable[[int], None] | None = None) -> None:
         self.damaged = self.lost = 0
         self.cut = False
         self._stream = stream
-        self._at = at
+        self._on_progress = on_progress
         self._done = 0
         self._sequences: dict[int, _Sequence] = {}
         self._tracks: dict[int, _Track] = {}
@@ -146,12 +146,12 @@ class PerfettoFile:
         left = b""
         while block := self._stream.read(READ_BYTES):
             self._done += len(block)
-            if self._at is not None:
-                self._at(self._done)
+            if self._on_progress is not None:
+                self._on_progress(self._done)
             left += block
             start = 0
-            while (found := packet_at(left, start)) is not None:
-                begin, end = found
+            while (bounds := packet_at(left, start)) is not None:
+                begin, end = bounds
                 if begin < 0 or end - begin > MOST_PACKET_BYTES:
                     self.cut = True
                     return
@@ -175,9 +175,9 @@ class PerfettoFile:
             sequence.track = packet.trace_packet_defaults.track_event_defaults.track_uuid
         if packet.HasField("interned_data"):
             for table, label in _TABLES.items():
-                known = sequence.texts[table]
-                for one in getattr(packet.interned_data, label):
-                    known[one.iid] = _text(one.name)
+                texts = sequence.texts[table]
+                for interned in getattr(packet.interned_data, label):
+                    texts[interned.iid] = _text(interned.name)
         return sequence
 
     def _describe(self, described: message.Message) -> None:
@@ -191,8 +191,8 @@ class PerfettoFile:
             track.process = described.process.pid
 
     def _count_lost(self, stats: message.Message) -> None:
-        for one in stats.buffer_stats:
-            self.lost += one.chunks_overwritten + one.chunks_discarded + one.trace_writer_packet_loss
+        for buffer in stats.buffer_stats:
+            self.lost += buffer.chunks_overwritten + buffer.chunks_discarded + buffer.trace_writer_packet_loss
 
     def _slice(self, event: message.Message, sequence: _Sequence) -> Slice:
         texts = sequence.texts
@@ -203,17 +203,17 @@ class PerfettoFile:
         name = texts["name"].get(event.name_iid, "") if event.name_iid else _text(event.name)
         keys = texts["key"]
         values: dict[str, int | float | str] = {}
-        for one in event.debug_annotations:
-            kind = one.WhichOneof("value")
+        for annotation in event.debug_annotations:
+            kind = annotation.WhichOneof("value")
             if kind is None:
                 continue
-            value = getattr(one, kind)
+            value = getattr(annotation, kind)
             if kind == "string_value":
                 value = _text(value)
             elif kind == "string_value_iid":
                 value = texts["text"].get(value, "")
-            number = one.name_iid
-            values[keys.get(number, "") if number else _text(one.name)] = value
+            number = annotation.name_iid
+            values[keys.get(number, "") if number else _text(annotation.name)] = value
         uuid = event.track_uuid if event.HasField("track_uuid") else sequence.track
         track = self._tracks.get(uuid, _Track())
         return Slice(category, name, values, track.name, self._process(uuid), track.thread)

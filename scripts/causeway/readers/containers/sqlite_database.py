@@ -87,8 +87,8 @@ class SqliteExport:
             if opened is not None:
                 opened.close()
             if getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY_ROLLBACK":
-                found = "its writer stopped within a change of it, as the journal beside it says"
-                raise ExportError(source, found, "a database that was closed", ADVICE_OPEN) from None
+                problem = "its writer stopped within a change of it, as the journal beside it says"
+                raise ExportError(source, problem, "a database that was closed", ADVICE_OPEN) from None
             fail_if_of_the_machine(error)
             raise ExportError(
                 source, f"the database cannot be read ({error})", "a complete SQLite file", ADVICE_CUT
@@ -160,12 +160,12 @@ class SqliteExport:
         names = ", ".join(quoted(name) if name in present else "NULL" for name in columns)
         self._steps = 0
         try:
-            found = self._connection.execute(f"SELECT {names} FROM {quoted(table)} LIMIT {limit:d}").fetchall()  # noqa: S608
+            rows = self._connection.execute(f"SELECT {names} FROM {quoted(table)} LIMIT {limit:d}").fetchall()  # noqa: S608
         except DAMAGE as error:
             fail_if_of_the_machine(error)
             return []
         return [
-            tuple(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in row) for row in found
+            tuple(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in row) for row in rows
         ]
 
     def texts(self, table: str, key: str, value: str, wanted: Iterable[int]) -> dict[int, bytes]:
@@ -175,21 +175,21 @@ class SqliteExport:
         Ids whose text is lost to damage are absent from the result.
         """
         wanted = sorted(wanted)
-        found: dict[int, bytes] = {}
+        text_of: dict[int, bytes] = {}
         query = f"SELECT {quoted(key)}, {quoted(value)} FROM {quoted(table)} WHERE {quoted(key)} IN "  # noqa: S608 - quoted names
-        for at in range(0, len(wanted), 500):
-            part = wanted[at : at + 500]
+        for first in range(0, len(wanted), 500):
+            part = wanted[first : first + 500]
             self._steps = 0
             try:
-                found.update(self._connection.execute(f"{query} ({', '.join('?' * len(part))})", part).fetchall())
+                text_of.update(self._connection.execute(f"{query} ({', '.join('?' * len(part))})", part).fetchall())
             except DAMAGE as error:
                 fail_if_of_the_machine(error)
-                for one in part:
+                for number in part:
                     with contextlib.suppress(*DAMAGE):
-                        found.update(self._connection.execute(f"{query} (?)", (one,)).fetchall())
+                        text_of.update(self._connection.execute(f"{query} (?)", (number,)).fetchall())
         return {
             key: text if isinstance(text, bytes) else str(text).encode()
-            for key, text in found.items()
+            for key, text in text_of.items()
             if text is not None
         }
 
@@ -202,11 +202,11 @@ class SqliteExport:
             `NULL` where absent.
         table, column : str
         """
-        known = self._names.setdefault((table, column), {NULL: ""})
-        wanted = set(np.unique(ids).tolist()) - known.keys()
-        found = self.texts(table, "id", column, wanted) if wanted and table in self.tables else {}
-        known |= {key: found.get(key, b"").decode("utf-8", "replace") for key in wanted}
-        return [known[key] for key in ids.tolist()]
+        names = self._names.setdefault((table, column), {NULL: ""})
+        wanted = set(np.unique(ids).tolist()) - names.keys()
+        texts = self.texts(table, "id", column, wanted) if wanted and table in self.tables else {}
+        names |= {key: texts.get(key, b"").decode("utf-8", "replace") for key in wanted}
+        return [names[key] for key in ids.tolist()]
 
     def stream(
         self, table: str, columns: list[str], text: Iterable[str] = (), times: Iterable[str] = ()
@@ -271,12 +271,12 @@ class SqliteExport:
             if len(roots) != 1 or any(hidden for *_, hidden in declared):
                 raise NotSimpleError("no plain table")
             position = {}
-            known = {name: (number, default, key) for number, name, _, _, default, key, _ in declared}
+            column_of = {name: (number, default, key) for number, name, _, _, default, key, _ in declared}
             for name in columns:
-                position[name], _, key = known[name]
+                position[name], _, key = column_of[name]
                 if key:  # an INTEGER PRIMARY KEY stands for the rowid and is stored as null
                     raise NotSimpleError("a wanted column that is a key")
-            short = all(known[name][1] is None for name in columns)
+            short = all(column_of[name][1] is None for name in columns)
             yield from prefetched(integer_columns(pages, roots[0][0], list(position.values()), short))
 
     def select(
@@ -305,7 +305,10 @@ class SqliteExport:
         # a value of another type, or damage; sqlite3 shows which
         with contextlib.suppress(OSError, pa.ArrowException, Error):
             for batch in self._adbc(f"{query} LIMIT -1 OFFSET {done}" if done else query):
-                yield Counter(), {name: self._column(batch.column(at), name in text) for at, name in enumerate(columns)}
+                yield (
+                    Counter(),
+                    {name: self._column(batch.column(index), name in text) for index, name in enumerate(columns)},
+                )
                 done += batch.num_rows
                 self._check_rows(table, done)
             if self._missing:  # of a page that is cut, SQLite reads what is left as if it were whole
@@ -321,8 +324,8 @@ class SqliteExport:
         """
         self._steps = 0
         try:
-            found = self._connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
-            if [row[1].decode("utf-8", "replace") for row in found if row[5]] == [key]:
+            declared = self._connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+            if [row[1].decode("utf-8", "replace") for row in declared if row[5]] == [key]:
                 return quoted(table)
             count = f"SELECT count({quoted(key)}) - count(DISTINCT {quoted(key)}) FROM {quoted(table)}"  # noqa: S608
             self.repeated[table] = int(self._connection.execute(count).fetchone()[0])
@@ -405,11 +408,11 @@ class SqliteExport:
             if not isinstance(most, int) or most > LARGE_ROWS:
                 return
             rows = f"SELECT count(*) FROM (SELECT 1 FROM {quoted(table)} LIMIT {most + 1:d})"  # noqa: S608 - quoted name
-            found = self._connection.execute(rows).fetchone()[0]
+            counted = self._connection.execute(rows).fetchone()[0]
         except DAMAGE as error:  # also of a table without row ids
             fail_if_of_the_machine(error)
             return
-        if found > most:
+        if counted > most:
             raise self._no_tree(table)
 
     def _check_rows(self, table: str, done: int) -> None:
@@ -420,14 +423,16 @@ class SqliteExport:
             raise self._no_tree(table)
 
     def _no_tree(self, table: str) -> ExportError:
-        found = f"table {table} is damaged: pages of it are met more than once, so that it has more rows than the file"
-        return ExportError(self.source, found, "a complete SQLite file", ADVICE_CUT)
+        problem = (
+            f"table {table} is damaged: pages of it are met more than once, so that it has more rows than the file"
+        )
+        return ExportError(self.source, problem, "a complete SQLite file", ADVICE_CUT)
 
     def _damage(self, table: str, done: int, error: Exception | str) -> ExportError:
-        found = f"table {table} is damaged after {done:,} rows ({error})"
+        problem = f"table {table} is damaged after {done:,} rows ({error})"
         if error is self._missing:
-            found = f"{error}: of table {table}, {done:,} rows are left"
-        return ExportError(self.source, found, "a complete SQLite file", ADVICE_CUT)
+            problem = f"{error}: of table {table}, {done:,} rows are left"
+        return ExportError(self.source, problem, "a complete SQLite file", ADVICE_CUT)
 
     def close(self) -> None:
         """Close the database, and remove the index of a write-ahead log that reading it has made."""

@@ -76,8 +76,8 @@ class Pages:
         self.size = 65_536 if size == 1 else size
         self.usable = self.size - int.from_bytes(head[20:21], "big")
         length = os.fstat(self._file).st_size
-        known = head[:16] == SQLITE and 512 <= self.size <= 65_536 and self.size & (self.size - 1) == 0
-        if not known or head[21:24] != bytes([64, 32, 32]) or self.usable < 480 or length % self.size:
+        usual = head[:16] == SQLITE and 512 <= self.size <= 65_536 and self.size & (self.size - 1) == 0
+        if not usual or head[21:24] != bytes([64, 32, 32]) or self.usable < 480 or length % self.size:
             self.close()
             raise NotSimpleError("an unusual header")
         self.count = length // self.size
@@ -103,14 +103,14 @@ class Pages:
         """
         breaks = np.flatnonzero(np.diff(numbers) != 1) + 1
         for begin, end in zip([0, *breaks.tolist()], [*breaks.tolist(), len(numbers)], strict=True):
-            at = begin * self.size
+            position = begin * self.size
             stop = end * self.size
             offset = (int(numbers[begin]) - 1) * self.size
-            while at < stop:
-                done = os.preadv(self._file, [buffer.data[at:stop]], offset)
+            while position < stop:
+                done = os.preadv(self._file, [buffer.data[position:stop]], offset)
                 if done <= 0:
                     raise NotSimpleError("a file that became shorter")
-                at = at + done
+                position = position + done
                 offset = offset + done
 
     def leaves(self, root: int) -> np.ndarray:
@@ -188,16 +188,16 @@ def integer_columns(pages: Pages, root: int, positions: list[int], short: bool) 
     per_batch = max(1, BATCH_BYTES // pages.size)
     buffer = np.empty(per_batch * pages.size, np.uint8)
     last = np.array([NULL])
-    for at in range(0, len(leaves), per_batch):
-        numbers = leaves[at : at + per_batch]
+    for first in range(0, len(leaves), per_batch):
+        numbers = leaves[first : first + per_batch]
         pages.read(numbers, buffer)
         rows = count_rows(buffer, len(numbers), pages.size, pages.usable)
         if rows < 0:
             raise NotSimpleError(REASONS[rows])
         columns = np.empty((len(positions), rows), np.int64)
-        found = decode_leaves(buffer, len(numbers), pages.size, pages.usable, wanted, short, columns, last)
-        if found < 0:
-            raise NotSimpleError(REASONS[found])
+        decoded = decode_leaves(buffer, len(numbers), pages.size, pages.usable, wanted, short, columns, last)
+        if decoded < 0:
+            raise NotSimpleError(REASONS[decoded])
         if rows:
             yield columns
 
@@ -215,32 +215,32 @@ def count_rows(buffer, pages, size, usable):
     return rows
 
 
-# From here on `at`, `end` and `value` are addresses of memory, all inside the buffer: to hand an array to a function
-# takes longer than what these functions do, since its references are counted.
+# From here on `address`, `end` and `value` are addresses of memory, all inside the buffer: to hand an array to a
+# function takes longer than what these functions do, since its references are counted.
 
 
 @compiled(UniTuple(int64, 2)(int64, int64))
-def _varint(at, end):
+def _varint(address, end):
     """Return a number of seven bits per byte, the highest first, up to nine bytes (section 1.6), and where it ends:
     -1 if beyond `end`.
     """
     value = np.int64(0)
     for _ in range(8):
-        if at >= end or at < 0:
+        if address >= end or address < 0:
             return np.int64(0), np.int64(-1)
-        byte = byte_at(at)
-        at += 1
+        byte = byte_at(address)
+        address += 1
         value = value << 7 | (byte & 0x7F)
         if byte < 0x80:
-            return value, at
-    if at >= end:
+            return value, address
+    if address >= end:
         return np.int64(0), np.int64(-1)
-    return value << 8 | byte_at(at), at + 1
+    return value << 8 | byte_at(address), address + 1
 
 
 @compiled(int64(int64, int64, I8, int64, int64[:, ::1]))
-def _layout(at, end, wanted, short, layout):
-    """Read the serial types of a record (section 2.1), which stand from `at` up to `end`; return the bytes of its
+def _layout(address, end, wanted, short, layout):
+    """Read the serial types of a record (section 2.1), which stand from `address` up to `end`; return the bytes of its
     values or a code.
 
     `layout` gets, for each wanted value, what `decode_leaves` needs to load it without a branch: where it ends, counted
@@ -253,9 +253,9 @@ def _layout(at, end, wanted, short, layout):
         kind = np.int64(0)
         size = np.int64(0)
         number = np.int64(0)
-        if at < end:
-            kind, at = _varint(at, end)
-            if at < 0:
+        if address < end:
+            kind, address = _varint(address, end)
+            if address < 0:
                 return DAMAGED
         elif not short:
             return SHORT
@@ -284,23 +284,23 @@ def _layout(at, end, wanted, short, layout):
 def _mixed(end, size):
     """Return a slot for the `size` bytes in front of an address."""
     mixed = size
-    at = np.int64(0)
+    done = np.int64(0)
     factor = np.int64(MIX)
-    while at < size:
-        at = min(at + 8, size)
-        mixed += signed_big_endian(end - size + at) * factor
+    while done < size:
+        done = min(done + 8, size)
+        mixed += signed_big_endian(end - size + done) * factor
         factor += 2 * MIX
     return (mixed >> 40) & (SLOTS - 1)
 
 
 @compiled(boolean(int64, int64, int64))
-def _equal_bytes(one, other, size):
+def _equal_bytes(end, other, size):
     """Return whether the `size` bytes in front of two addresses are equal; False, unseen, for fewer than 8."""
-    at = np.int64(0)
+    done = np.int64(0)
     equal = size >= 8
-    while equal and at < size:
-        at = min(at + 8, size)
-        equal = signed_big_endian(one - size + at) == signed_big_endian(other - size + at)
+    while equal and done < size:
+        done = min(done + 8, size)
+        equal = signed_big_endian(end - size + done) == signed_big_endian(other - size + done)
     return equal
 
 
@@ -326,19 +326,19 @@ def decode_leaves(buffer, pages, size, usable, wanted, short, columns, last):
         first_cell = base + LEAF_HEAD + 2 * cells
         for cell in range(cells):
             pointer = base + LEAF_HEAD + 2 * cell
-            at = base + (byte_at(pointer) << 8 | byte_at(pointer + 1))
-            if at < first_cell:
+            address = base + (byte_at(pointer) << 8 | byte_at(pointer + 1))
+            if address < first_cell:
                 return DAMAGED
-            payload, at = _varint(at, end)
-            rowid, at = _varint(at, end)
-            if at < 0 or payload < 1 or rowid <= last[0]:
+            payload, address = _varint(address, end)
+            rowid, address = _varint(address, end)
+            if address < 0 or payload < 1 or rowid <= last[0]:
                 return DAMAGED
             last[0] = rowid
             if payload > most:
                 return OVERFLOW
-            header, kinds = _varint(at, end)
-            value = at + header
-            stop = at + payload
+            header, kinds = _varint(address, end)
+            value = address + header
+            stop = address + payload
             if stop > end or kinds < 0 or header < 1 or header > payload:
                 return DAMAGED
             slot = _mixed(value, header)

@@ -76,22 +76,22 @@ class Columns:
 
 def columns_of(header: list[str]) -> Columns:
     """Return which of a header's columns are known; none of those of a report on other things than CUDA's activity."""
-    known = column_map("cupti_csv")
-    ours_of = {name: ours for ours, names in known["columns"].items() for name in names}
-    found = Columns({}, {}, is_header(header))
-    foreign = {*known["columns_of_ranges"], *(known["columns_of_other_reports"] if found.report else ())}
-    for at, cell in enumerate(header):
+    rules = column_map("cupti_csv")
+    ours_of = {name: ours for ours, names in rules["columns"].items() for name in names}
+    columns = Columns({}, {}, is_header(header))
+    foreign = {*rules["columns_of_ranges"], *(rules["columns_of_other_reports"] if columns.report else ())}
+    for index, cell in enumerate(header):
         whole = re.sub(r"[^a-z0-9]", "", cell.lower())
         named, *units = match.groups() if (match := _IN_NAME.fullmatch(cell.strip()[:LONGEST])) else ("",)
         bare = re.sub(r"[^a-z0-9]", "", named.lower())
         if bare in foreign:
-            return Columns({}, {}, found.report)
-        found.of_nsys |= bare in known["columns_of_nsys"]
+            return Columns({}, {}, columns.report)
+        columns.of_nsys |= bare in rules["columns_of_nsys"]
         ours = ours_of.get(bare) or ours_of.get(whole)
-        if ours and ours not in found.position:
-            found.position[ours] = at
-            found.unit[ours] = next((unit.lower() for unit in units if unit), "")
-    return found
+        if ours and ours not in columns.position:
+            columns.position[ours] = index
+            columns.unit[ours] = next((unit.lower() for unit in units if unit), "")
+    return columns
 
 
 def is_header(row: list[str]) -> bool:
@@ -176,9 +176,9 @@ def without_correlations(names: list[str]) -> tuple[list[str], np.ndarray]:
     numbers : ndarray of int64, shape (n,)
         `NULL` where there is none.
     """
-    found = [_CORRELATION.fullmatch(name) for name in names]
-    plain = [match[1] if match else name for match, name in zip(found, names, strict=True)]
-    return plain, with_null(int(match[2]) if match else None for match in found)
+    matches = [_CORRELATION.fullmatch(name) for name in names]
+    plain = [match[1] if match else name for match, name in zip(matches, names, strict=True)]
+    return plain, with_null(int(match[2]) if match else None for match in matches)
 
 
 class RowValues:
@@ -202,8 +202,8 @@ class RowValues:
 
     def cells(self, ours: str) -> list[str] | None:
         """Return a column's cells, "" where a row is too short; None if there is no such column."""
-        at = self.columns.position.get(ours)
-        return None if at is None else [row[at] if at < len(row) else "" for row in self.rows]
+        position = self.columns.position.get(ours)
+        return None if position is None else [row[position] if position < len(row) else "" for row in self.rows]
 
     def numbers(self, ours: str) -> np.ndarray | None:
         """Return a column as int64, shape (n,), with `NULL`: times in ns, sizes in bytes, other numbers as they are;
@@ -225,22 +225,22 @@ class RowValues:
 
     def filled(self, ours: str) -> np.ndarray:
         """Return a column as `numbers` does, int64 of shape (n,), `NULL` everywhere if there is none."""
-        found = self.numbers(ours)
-        return np.full(len(self.rows), NULL) if found is None else found
+        numbers = self.numbers(ours)
+        return np.full(len(self.rows), NULL) if numbers is None else numbers
 
     def _rounded(self, *names: str) -> np.ndarray:
         """Return where one of some times was saved rounded; bool, shape (n,)."""
-        found = np.zeros(len(self.rows), bool)
+        rounded = np.zeros(len(self.rows), bool)
         for ours in names:
             cells = self.cells(ours)
             if cells and "e" in "".join(cells).lower():
-                found |= np.array([is_rounded(cell) for cell in cells], bool)
-        return found
+                rounded |= np.array([is_rounded(cell) for cell in cells], bool)
+        return rounded
 
-    def rounded_time(self, at: int) -> str:
+    def rounded_time(self, row: int) -> str:
         """Return the first time of a row that was saved rounded, "" if there is none."""
         columns = [cells for ours in TIMES if (cells := self.cells(ours)) is not None]
-        return next((cells[at].strip()[:LONGEST_TIME] for cells in columns if is_rounded(cells[at])), "")
+        return next((cells[row].strip()[:LONGEST_TIME] for cells in columns if is_rounded(cells[row])), "")
 
     def times(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return when events start and end, whose duration is lost because times were saved rounded, and whose start
@@ -291,9 +291,9 @@ class RowValues:
         length = self.numbers("call_duration")
         if begin is None or length is None:
             return np.full(len(self.rows), NULL)
-        known = (begin != NULL) & (length != NULL) & (start != NULL)
-        known &= ~self._rounded("start", "call_start", "call_duration")
-        queue = np.where(known, start - begin - length, -1)
+        complete = (begin != NULL) & (length != NULL) & (start != NULL)
+        complete &= ~self._rounded("start", "call_start", "call_duration")
+        queue = np.where(complete, start - begin - length, -1)
         return np.where(queue < 0, NULL, queue)
 
     def sizes(self) -> tuple[np.ndarray | int, int]:
@@ -314,7 +314,7 @@ class RowValues:
         unit = self.columns.unit["bytes"]
         zero = np.flatnonzero(size == 0).tolist()
         cells = self.cells("bytes") or []
-        rounded = [at for at in zero if is_rounded_to_zero(cells[at], unit, self.columns.binary)]
+        rounded = [row for row in zero if is_rounded_to_zero(cells[row], unit, self.columns.binary)]
         size[rounded] = NULL
         return size, len(rounded)
 

@@ -60,8 +60,8 @@ class RowKinds:
         self._by_name: dict[str, int | None] = {}
 
     def _cell(self, row: list[str], ours: str) -> str:
-        at = self.position.get(ours)
-        return row[at] if at is not None and at < len(row) else ""
+        position = self.position.get(ours)
+        return row[position] if position is not None and position < len(row) else ""
 
     def of(self, row: list[str]) -> int:
         """Return the kind of one row."""
@@ -77,8 +77,8 @@ class RowKinds:
             if len(self._by_name) > 1 << 16:
                 self._by_name.clear()
             self._by_name[name] = self._from_name(name)
-        known = self._by_name[name]
-        return self._from_columns(row, name) if known is None else known
+        kind = self._by_name[name]
+        return self._from_columns(row, name) if kind is None else kind
 
     def _from_name(self, name: str) -> int | None:
         if _COPY_NAME.fullmatch(name[:LONGEST]):

@@ -104,13 +104,13 @@ def next_report(row: list[str], columns: Columns) -> Columns | None:
 
     Rows of every report of `nsys stats` hold a number, headers none; that of a summary may have no unit near its begin.
     """
-    at = columns.position.get("start", 0)
-    if not row or (row[at] if at < len(row) else row[0])[:1].isdigit():  # as in nearly every row
+    position = columns.position.get("start", 0)
+    if not row or (row[position] if position < len(row) else row[0])[:1].isdigit():  # as in nearly every row
         return None
-    found = columns_of(row)
-    if columns.report and not found.usable:
-        found.report = found.report or _names_only(row)
-    return found if found.report or found.usable else None
+    further = columns_of(row)
+    if columns.report and not further.usable:
+        further.report = further.report or _names_only(row)
+    return further if further.report or further.usable else None
 
 
 def _names_only(row: list[str]) -> bool:
@@ -149,7 +149,7 @@ def activity_files(path: Path) -> list[Path]:
     come last.
     """
     candidates = sorted(path.glob("*.csv")) + sorted(path.glob("*.csv.gz")) if path.is_dir() else [path]
-    found: list[Path] = []
+    files: list[Path] = []
     last: list[Path] = []
     for file in candidates:
         try:
@@ -157,11 +157,11 @@ def activity_files(path: Path) -> list[Path]:
             with raw, text:
                 columns = find_header(lines_of(file, text), Messages()) if file.is_file() else None
                 if columns is not None:
-                    (last if "call_start" in columns.position else found).append(file)
+                    (last if "call_start" in columns.position else files).append(file)
         except (OSError, EOFError, zlib.error) as error:
             fail_if_of_the_machine(error)
             continue
-    return found + last
+    return files + last
 
 
 def by_run(paths: list[Path]) -> list[ActivityFile]:
@@ -211,8 +211,8 @@ def _has_launch(path: Path) -> bool:
                     columns = further
                     kinds = RowKinds(columns.position, path.name, messages.source)
                     continue
-                at = columns.position["start"] if columns.usable else len(row)
-                if at < len(row) and row[at][:1].isdigit() and kinds.of(row) == RowKinds.LAUNCHES:
+                position = columns.position["start"] if columns.usable else len(row)
+                if position < len(row) and row[position][:1].isdigit() and kinds.of(row) == RowKinds.LAUNCHES:
                     return True
     except (OSError, EOFError, zlib.error) as error:
         fail_if_of_the_machine(error)
@@ -253,21 +253,21 @@ class ReportProcesses:
         firsts : iterable of (int, int, int)
             The kind, start and end of the first event of each kind in it.
         """
-        mine = {self._kind(columns, kind): (start, end) for kind, start, end in firsts}
+        own = {self._kind(columns, kind): (start, end) for kind, start, end in firsts}
         said = self._firsts.setdefault(self.process, {})
         if columns.report:
-            if any(said.get(kind) == times for kind, times in mine.items()):
+            if any(said.get(kind) == times for kind, times in own.items()):
                 return True
-            with_calls = mine.get((RowKinds.LAUNCHES, True))
-            others = [one.get((RowKinds.LAUNCHES, False)) for one in self._firsts.values()]
+            with_calls = own.get((RowKinds.LAUNCHES, True))
+            others = [of_process.get((RowKinds.LAUNCHES, False)) for of_process in self._firsts.values()]
             if with_calls and (RowKinds.LAUNCHES, False) not in said and with_calls in others:
                 return True
-            if mine.keys() & said.keys():
+            if own.keys() & said.keys():
                 group, source, run = self.process
                 self._runs[group, source] = run + 1
                 self.process = (group, source, run + 1)
                 said = self._firsts.setdefault(self.process, {})
-        for kind, times in mine.items():
+        for kind, times in own.items():
             said.setdefault(kind, times)
         return False
 

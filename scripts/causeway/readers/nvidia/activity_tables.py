@@ -107,7 +107,7 @@ class ActivityTables:
         return self.sink.range_names.code((clean_text(text) if text else "") or UNNAMED_RANGE)
 
     def text_codes(
-        self, ids: np.ndarray, known: dict[int, int], code_of: Callable[[int, bytes | None], int]
+        self, ids: np.ndarray, codes: dict[int, int], code_of: Callable[[int, bytes | None], int]
     ) -> np.ndarray:
         """Return codes of the texts of ids.
 
@@ -115,7 +115,7 @@ class ActivityTables:
         ----------
         ids : ndarray of int64, shape (n,)
             `NULL` where absent.
-        known : dict of int to int
+        codes : dict of int to int
             Codes of ids seen before; new ones are added.
         code_of : callable
             Gives the code of an id and its text, None if it has none.
@@ -125,8 +125,8 @@ class ActivityTables:
         ndarray of int64, shape (n,)
         """
         used, _, inverse = distinct(ids)
-        fresh = [key for key in used.tolist() if key not in known]
+        fresh = [key for key in used.tolist() if key not in codes]
         texts = self.texts([key for key in fresh if key != NULL]) if fresh else {}
         for key in fresh:
-            known[key] = code_of(key, texts.get(key))
-        return looked_up(np.array([known[key] for key in used.tolist()]), inverse)
+            codes[key] = code_of(key, texts.get(key))
+        return looked_up(np.array([codes[key] for key in used.tolist()]), inverse)

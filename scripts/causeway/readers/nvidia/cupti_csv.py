@@ -81,14 +81,14 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         before += file.path.stat().st_size
     if not sink.n_launches:
         if failure or not sink.n_transfers:
-            found = "there is a header but no kernel launch"
+            problem = "there is a header but no kernel launch"
             if rounded := sink.issues.count("rounded_times"):
-                found = f"the times of {rounded:,} launches were saved rounded, as 1.2E+18: their durations are lost"
+                problem = f"the times of {rounded:,} launches were saved rounded, as 1.2E+18: their durations are lost"
                 advice = "Export again, and do not save the file with a spreadsheet."
-                raise failure or ExportError(options.source, found, "times with all their digits", advice)
+                raise failure or ExportError(options.source, problem, "times with all their digits", advice)
             if untimed := sink.issues.count("no_time"):
-                found += f"; {untimed:,} events have no start or end that can be read (times need a decimal point)"
-            raise failure or ExportError(options.source, found, "at least one launch", ADVICE)
+                problem += f"; {untimed:,} events have no start or end that can be read (times need a decimal point)"
+            raise failure or ExportError(options.source, problem, "at least one launch", ADVICE)
         sink.issues.add("no_launches")
     if failure:
         raise failure
@@ -197,13 +197,13 @@ class CsvReader:
     def _is_units(self, row: list[str]) -> bool:
         """Take nvprof's row of units below the header; return whether this is one."""
         units = [cell.strip().lower() for cell in row]
-        known = {*TIME_POWERS, *SIZE_POWERS, ""}
+        accepted = {*TIME_POWERS, *SIZE_POWERS, ""}
         if units[self.columns.position["start"]] not in TIME_POWERS or not all(
-            unit in known or "/s" in unit for unit in units
+            unit in accepted or "/s" in unit for unit in units
         ):
             return False
         self.columns.unit |= {
-            ours: units[at] for ours, at in self.columns.position.items() if at < len(units) and units[at]
+            ours: units[index] for ours, index in self.columns.position.items() if index < len(units) and units[index]
         }
         self.columns.binary = True
         return True
@@ -318,12 +318,13 @@ class CsvReader:
     def _call_names(self, values: RowValues, names: list[str] | None) -> list[str]:
         if names is not None:
             return [clean_text(text) or UNNAMED_CALL for text in names]
-        known = column_map("nvprof")["runtime_calls"]
+        documented = column_map("nvprof")["runtime_calls"]
         numbers = values.numbers("call")
         if numbers is None:
             return [UNNAMED_CALL] * len(values.rows)
         return [
-            known.get(number) or f"CUDA runtime call {number if number != NULL else '?'}" for number in numbers.tolist()
+            documented.get(number) or f"CUDA runtime call {number if number != NULL else '?'}"
+            for number in numbers.tolist()
         ]
 
     def _process(self, values: RowValues) -> np.ndarray:
@@ -340,9 +341,9 @@ class CsvReader:
         if cells is None:
             self.sink.issues.add("device_assumed", 1, self.path.name)
             return np.zeros(len(values.rows), np.int64)
-        known = {cell: device_number(cell) for cell in dict.fromkeys(cells)}
+        parsed = {cell: device_number(cell) for cell in dict.fromkeys(cells)}
         for cell, code in dict.fromkeys(zip(cells, process.tolist(), strict=True)):
-            number, name = known[cell]
+            number, name = parsed[cell]
             if name and number is not None:
                 self.sink.device(code, number, name=name)
-        return with_null(known[cell][0] for cell in cells)
+        return with_null(parsed[cell][0] for cell in cells)

@@ -78,9 +78,9 @@ def read(path: Path, sink: Sink, options: Options) -> None:
 
 def other_page(source: str, line: int) -> ExportError:
     """Return the error for a file in which a page with other columns or units begins, in that line."""
-    found = f"another page, with other columns or units, begins in line {line}; it is not read"
+    problem = f"another page, with other columns or units, begins in line {line}; it is not read"
     advice = "Split the file there, and give each page a row of its own in the sheet."
-    return ExportError(source, found, "one page", advice)
+    return ExportError(source, problem, "one page", advice)
 
 
 class NcuReader:
@@ -138,9 +138,9 @@ class NcuReader:
             elif held is not None:
                 if last and (last.count(b'"') % 2 or self._is_cut(held[0])):
                     self.sink.issues.add("truncated", 1, f"line {held[1]}")
-                    found = f"the file ends in the middle of line {held[1]}"
+                    problem = f"the file ends in the middle of line {held[1]}"
                     failure = ExportError(
-                        self.options.source, found, "complete lines", "Copy it again, or capture again."
+                        self.options.source, problem, "complete lines", "Copy it again, or capture again."
                     )
                 else:
                     self.sink.issues.add("unfinished_line", int(bool(last)), f"line {held[1]}")
@@ -172,13 +172,13 @@ class NcuReader:
             if match := re.match(r"==(ERROR|WARNING)==", line):
                 counts[match[1]] += 1
                 none_profiled |= "No kernels were profiled" in line
-        found = (
+        problem = (
             f"there is no header line in its {number} lines, only messages ({counts['ERROR']} errors,"
             f" {counts['WARNING']} warnings)"
         )
         if none_profiled:
-            found += "; Nsight Compute says that no kernels were profiled"
-        raise ExportError(self.options.source, found, 'a header that begins with "ID","Process ID"', ADVICE)
+            problem += "; Nsight Compute says that no kernels were profiled"
+        raise ExportError(self.options.source, problem, 'a header that begins with "ID","Process ID"', ADVICE)
 
     def _begin(self, header: list[str]) -> None:
         """Begin a capture with these columns: find the index of each known one, by our names."""
@@ -214,8 +214,8 @@ class NcuReader:
             return True
         if len(self.launches) < 2:
             return False
-        at = self.launches.get(self._key(row))
-        return at is None or self.metrics_of[at] + 1 < max(self.metrics_of)
+        launch = self.launches.get(self._key(row))
+        return launch is None or self.metrics_of[launch] + 1 < max(self.metrics_of)
 
     def _key(self, row: list[str]) -> tuple:
         return self.segment, row[self.columns["process"]], row[self.columns["launch"]]
@@ -252,9 +252,9 @@ class NcuReader:
         """Return the number of a row's launch."""
         columns = self.columns
         key = self._key(row)
-        at = self.launches.get(key)
-        if at is None:
-            at = self.launches[key] = len(self.launches)
+        launch = self.launches.get(key)
+        if launch is None:
+            launch = self.launches[key] = len(self.launches)
             self.kernel.append(self.sink.kernel(row[columns["kernel"]]))
             self.process.append(self.sink.processes.code(integer(key[1]) or 0))
             device = integer(row[columns["device"]]) if "device" in columns else None
@@ -265,8 +265,8 @@ class NcuReader:
             for column in ("grid", "block"):
                 if column in columns:
                     for axis, size in zip("xyz", sizes_of(row[columns[column]]), strict=False):
-                        self._shape(f"{column}_{axis}", at, size)
-        return at
+                        self._shape(f"{column}_{axis}", launch, size)
+        return launch
 
     def _value(self, launch: int, section: str, metric: str, unit: str, text: str) -> None:
         self.metrics_of[launch] += 1

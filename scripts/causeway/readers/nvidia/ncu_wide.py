@@ -96,8 +96,8 @@ class Page:
 
 
 def _find_header(lines: CsvLines) -> Page | None:
-    known = column_map("ncu")
-    skipped = {*known["columns"], *known["not_metrics"]}
+    rules = column_map("ncu")
+    skipped = {*rules["columns"], *rules["not_metrics"]}
     while (line := lines.next_line()) is not None:
         if line.startswith("=="):
             continue
@@ -106,12 +106,12 @@ def _find_header(lines: CsvLines) -> Page | None:
         if cells[:2] == HEADER:
             if "Metric Name" in cells or "Kernel Name" not in cells:
                 return None
-            position = {ours: cells.index(raw) for raw, ours in known["columns"].items() if raw in cells}
-            metrics = [(at, name) for at, name in enumerate(cells) if name and name not in skipped]
+            position = {ours: cells.index(raw) for raw, ours in rules["columns"].items() if raw in cells}
+            metrics = [(index, name) for index, name in enumerate(cells) if name and name not in skipped]
             return Page(header=cells, position=position, metrics=metrics, pivot=False)
         if cells[:1] == ["Metric Name"]:
-            first = next((at for at, cell in enumerate(cells) if at and cell), len(cells))
-            metrics = [(at, name) for at, name in enumerate(cells) if at >= first and name]
+            first = next((index for index, cell in enumerate(cells) if index and cell), len(cells))
+            metrics = [(index, name) for index, name in enumerate(cells) if index >= first and name]
             if any(_METRIC.match(name) for _, name in metrics):
                 return Page(header=cells, position={}, metrics=metrics, pivot=True)
             return None
@@ -182,14 +182,14 @@ class WideReader:
         """Take the row of units, or a pivot's row of index names; return whether this is one."""
         page = self.page
         if page.pivot:
-            for at, name in enumerate(row[: page.metrics[0][0]]):
+            for index, name in enumerate(row[: page.metrics[0][0]]):
                 ours = column_map("ncu")["columns"].get(name)
                 if ours:
-                    page.position[ours] = at
-            return not any(row[at] for at, _ in page.metrics if at < len(row))
+                    page.position[ours] = index
+            return not any(row[index] for index, _ in page.metrics if index < len(row))
         launch = page.position.get("launch", 0)
         if launch < len(row) and row[launch] == "":
-            page.units = {at: row[at] for at, _ in page.metrics if at < len(row)}
+            page.units = {index: row[index] for index, _ in page.metrics if index < len(row)}
             return True
         return False
 
@@ -215,15 +215,15 @@ class WideReader:
             self.launches += 1
             self.sink.issues.add("unfinished_line", int(not whole), f"line {line}")
             self.processes.add(row[self.page.position["process"]] if "process" in self.page.position else "")
-            for at, _ in self.page.metrics:
-                cell = row[at] if at < len(row) else ""
+            for index, _ in self.page.metrics:
+                cell = row[index] if index < len(row) else ""
                 seen = notation(cell)
                 usual += seen == "usual"
                 european += seen == "european"
                 if number(without_instances(cell)) is not None or seen:
-                    self.numeric.add(at)
+                    self.numeric.add(index)
                 elif not is_missing(cell):
-                    self.texts.add(at)
+                    self.texts.add(index)
         self.european = european > usual
         self.sink.issues.add("mixed_locales", min(usual, european))
         self.bad += self.unclosed
@@ -241,17 +241,17 @@ class WideReader:
             return False
         return len(row) > max([self.page.metrics[0][0] if self.page.metrics else 0, *self.page.position.values()])
 
-    def _unit(self, at: int, name: str) -> str:
+    def _unit(self, index: int, name: str) -> str:
         if self.page.units and not self.page.pivot:
-            return self.page.units.get(at, "")
+            return self.page.units.get(index, "")
         return next((unit for pattern, unit in _PIVOT_UNITS if pattern.search(name)), "")
 
     def hand_over(self) -> None:
         """Describe the columns and give the rows to the sink, which takes them when it writes."""
         sink = self.sink
         page = self.page
-        units = {at: base_unit(self._unit(at, name)) for at, name in page.metrics}
-        unknown = sorted({self._unit(at, name) for at, name in page.metrics if not units[at][2]})
+        units = {column: base_unit(self._unit(column, name)) for column, name in page.metrics}
+        unknown = sorted({self._unit(column, name) for column, name in page.metrics if not units[column][2]})
         sink.issues.add("unknown_units", len(unknown), clean_text(", ".join(unknown))[:200])
         if page.pivot or not page.units:
             what = "a pivot" if page.pivot else "a page"
@@ -259,11 +259,11 @@ class WideReader:
                 "unknown_units", 1, f"{what} without units: the base units of the metrics' names were taken"
             )
         columns: dict[tuple, int] = {}
-        for at, name in page.metrics:
-            if name not in self.shapes and (at in self.numeric or at in self.texts):
-                columns.setdefault(("", name, units[at][0]), at)
+        for column, name in page.metrics:
+            if name not in self.shapes and (column in self.numeric or column in self.texts):
+                columns.setdefault(("", name, units[column][0]), column)
         self.columns = list(columns.values())
-        text_only = {index for index, at in enumerate(self.columns) if at not in self.numeric}
+        text_only = {index for index, column in enumerate(self.columns) if column not in self.numeric}
         fields = name_metrics(list(columns), text_only, sink)
         fields, cycles = with_duration(fields, sink)
         ordered = sorted(self.processes, key=lambda text: (integer(text) or 0, text))
@@ -294,15 +294,15 @@ class WideReader:
         not_numbers = 0
         values: dict[str, np.ndarray | pa.Array] = {}
         gaps = np.zeros(n, bool)
-        for column, (at, described) in enumerate(zip(self.columns, fields, strict=False)):
-            cells = [row[at] if at < len(row) else "" for row in rows]
+        for column, (index, described) in enumerate(zip(self.columns, fields, strict=False)):
+            cells = [row[index] if index < len(row) else "" for row in rows]
             if column in text_only:
                 texts = [None if is_missing(cell) else clean_text(cell) for cell in cells]
                 values[described.name] = pa.array(texts, pa.string())
-                not_numbers += sum(text is not None for text in texts) if units[at][0] else 0
+                not_numbers += sum(text is not None for text in texts) if units[index][0] else 0
                 continue
             parsed = [number(without_instances(cell), self.european) for cell in cells]
-            factor = units[at][1]
+            factor = units[index][1]
             numbers = np.array([np.nan if value is None else scaled(value, factor) for value in parsed])
             not_numbers += sum(value is None and cell != "" for value, cell in zip(parsed, cells, strict=True))
             gaps |= np.isnan(numbers)
@@ -331,11 +331,11 @@ class WideReader:
         for ours in ("grid", "block"):
             if ours in self.page.position:
                 shape |= size_columns(ours, [row[self.page.position[ours]] for row in rows])
-        for at, name in self.page.metrics:
+        for index, name in self.page.metrics:
             ours = self.shapes.get(name)
             if ours and ours not in shape:
-                parsed = [number(row[at], self.european) if at < len(row) else None for row in rows]
+                parsed = [number(row[index], self.european) if index < len(row) else None for row in rows]
                 shape[ours] = with_null(
-                    None if value is None else scaled_integer(value, units[at][1]) for value in parsed
+                    None if value is None else scaled_integer(value, units[index][1]) for value in parsed
                 )
         return shape

@@ -155,30 +155,30 @@ class NsysReader(NsysTables):
         has_graphs = bool(self.forms_of(GRAPHS))
         advice = "Profile again with `nsys profile --trace cuda,nvtx`, and check that the program ran on a GPU."
         if has_graphs:
-            found = f"CUDA graphs were traced as a whole ({GRAPHS}), without the kernels inside"
+            problem = f"CUDA graphs were traced as a whole ({GRAPHS}), without the kernels inside"
             advice = "Profile again with `nsys profile --cuda-graph-trace=node`."
         elif any(_LIKE_LAUNCHES.search(name.upper()) for name in self.unknown):
-            found = f"no table of launches that is known ({self.unknown_in_words()})"
+            problem = f"no table of launches that is known ({self.unknown_in_words()})"
             advice = "Export the report with an older `nsys export`, or ask for this layout to be read."
         elif has_kernels:
-            found = f"table {KERNELS} has no usable row"
+            problem = f"table {KERNELS} has no usable row"
         elif any(name.startswith("CUPTI_ACTIVITY_KIND_") for name in tables):
-            found = f"there is no table {KERNELS}"
-            found += "" if said.faults else ": no kernel was launched, or launches were not traced"
+            problem = f"there is no table {KERNELS}"
+            problem += "" if said.faults else ": no kernel was launched, or launches were not traced"
         elif not {"StringIds", "META_DATA_EXPORT", "EXPORT_META_DATA", "NVTX_EVENTS"} & tables.keys():
             names = clean_text(", ".join(list(tables)[:5]))[:200] or "(none)"
-            found = f"this database is not a Nsight Systems export: it has tables {names}"
+            problem = f"this database is not a Nsight Systems export: it has tables {names}"
         else:
-            found = "there is no GPU activity in it: no CUPTI_ACTIVITY_* table"
+            problem = "there is no GPU activity in it: no CUPTI_ACTIVITY_* table"
         if said.faults and not has_graphs:  # the reason, where the export states it
-            found += f"; the profiler itself reports {' and '.join(said.faults)}"
+            problem += f"; the profiler itself reports {' and '.join(said.faults)}"
             advice = f"{'. '.join(said.advice)}. Then profile again." if said.advice else advice
         elif self._has_mpi() and not (has_graphs or has_kernels or self.unknown):
-            found += "; it holds MPI calls, but analyses are of ranks with GPU work, and its calls count in none"
+            problem += "; it holds MPI calls, but analyses are of ranks with GPU work, and its calls count in none"
             advice = "Leave it out if its rank has no GPU work. Else profile with `nsys profile --trace cuda,nvtx,mpi`."
-        if self.unknown_in_words() and self.unknown_in_words() not in found:
-            found += f"; {self.unknown_in_words()}"
-        return ExportError(source, found, f"a table {KERNELS} with at least one launch", advice)
+        if self.unknown_in_words() and self.unknown_in_words() not in problem:
+            problem += f"; {self.unknown_in_words()}"
+        return ExportError(source, problem, f"a table {KERNELS} with at least one launch", advice)
 
     def _metadata(self) -> None:
         """Take the versions, the session's start and reported ranks, and nothing else: these tables also hold command
@@ -242,9 +242,9 @@ class NsysReader(NsysTables):
         codes = np.array([self.range_code(0, text) for text in texts.dictionary.to_pylist()], np.int64)
         code[has_text & ranges] = codes[texts.indices.to_numpy()]
         self._note_mpi_domains(event, process, batch, inline)
-        for at in np.flatnonzero(has_text & ~ranges):
-            if match := _RANK_NAME.match(clean_text(inline[at].as_py())[:40]):  # a thread's name, e.g. "MPI Rank 0"
-                self.sink.processes.state_rank(int(process[at]), int(match[1]))
+        for row in np.flatnonzero(has_text & ~ranges):
+            if match := _RANK_NAME.match(clean_text(inline[row].as_py())[:40]):  # a thread's name, e.g. "MPI Rank 0"
+                self.sink.processes.state_rank(int(process[row]), int(match[1]))
         code[ranges & (code < 0)] = self.range_code(0, None)
         ranges &= ~self._hold_back(ranges, code, process, batch)
         kind = self.sink.range_kinds.code("nvtx")
@@ -256,10 +256,10 @@ class NsysReader(NsysTables):
         if "domain" not in batch:
             return
         ids = batch["name"]
-        for at in np.flatnonzero(event == DOMAIN_EVENT).tolist():
-            name = inline[at].as_py() or self.texts([] if ids[at] == NULL else [int(ids[at])]).get(int(ids[at]))
+        for row in np.flatnonzero(event == DOMAIN_EVENT).tolist():
+            name = inline[row].as_py() or self.texts([] if ids[row] == NULL else [int(ids[row])]).get(int(ids[row]))
             if name == b"MPI":
-                self.mpi_domains.add((int(process[at]), int(batch["domain"][at])))
+                self.mpi_domains.add((int(process[row]), int(batch["domain"][row])))
 
     def _hold_back(self, ranges: np.ndarray, code: np.ndarray, process: np.ndarray, batch: Batch) -> np.ndarray:
         """Hold back the ranges of any domain that are named as calls of MPI, where the export has no table of them: a
@@ -269,8 +269,8 @@ class NsysReader(NsysTables):
             return np.zeros(len(ranges), bool)
         texts = self.sink.range_names.texts
         self._named_as_calls += [bool(_MPI_CALL.match(text)) for text in texts[len(self._named_as_calls) :]]
-        found = ranges & np.array(self._named_as_calls, bool)[code]
-        if found.any():
+        named = ranges & np.array(self._named_as_calls, bool)[code]
+        if named.any():
             columns = {
                 "start_ns": batch["start_ns"],
                 "end_ns": self.ends(batch),
@@ -279,37 +279,37 @@ class NsysReader(NsysTables):
                 "code": code,
                 "domain": batch["domain"],
             }
-            self._held.add(EventBatch({name: values[found] for name, values in columns.items()}))
-        return found
+            self._held.add(EventBatch({name: values[named] for name, values in columns.items()}))
+        return named
 
     def _settle_held(self) -> None:
         """Take what was held back: ranges of domains named MPI as calls of MPI, the others as ranges."""
         kind = self.sink.range_kinds.code("nvtx")
         texts = self.sink.range_names.texts
         for rows in self._held.blocks():
-            found = np.zeros(len(rows), bool)
+            of_mpi = np.zeros(len(rows), bool)
             for of, domain in self.mpi_domains:
-                found |= (rows["process"] == of) & (rows["domain"] == domain)
+                of_mpi |= (rows["process"] == of) & (rows["domain"] == domain)
             times = ("start_ns", "end_ns", "process")
-            calls = rows[found]
+            calls = rows[of_mpi]
             if len(calls):
-                names = {at: self.sink.mpi_names.code(texts[at]) for at in np.unique(calls["code"]).tolist()}
-                name = np.array([names[at] for at in calls["code"].tolist()])
+                names = {code: self.sink.mpi_names.code(texts[code]) for code in np.unique(calls["code"]).tolist()}
+                name = np.array([names[code] for code in calls["code"].tolist()])
                 self.sink.take("mpi", *(calls[column] for column in times), thread=calls["thread"], name=name)
-            others = rows[~found]
+            others = rows[~of_mpi]
             if len(others):
                 columns: dict[str, Column] = {"thread": others["thread"], "name": others["code"], "kind": kind}
                 self.sink.take("ranges", *(others[column] for column in times), **columns)
 
     def _identities(self) -> dict[tuple[object, object], str]:
         """Return which GPU the CUDA device of a process is: a digest of its UUID, else its number in this export."""
-        found = {}
+        identities = {}
         for pid, device, gpu, uuid in self.export.rows("TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId", "uuid"]):
             if isinstance(uuid, str) and uuid:
-                found[pid, device] = f"g{hashlib.sha256(uuid.encode(errors='replace')).hexdigest()[:12]}"
+                identities[pid, device] = f"g{hashlib.sha256(uuid.encode(errors='replace')).hexdigest()[:12]}"
             elif isinstance(gpu, int) and gpu >= 0:
-                found[pid, device] = str(gpu)
-        return found
+                identities[pid, device] = str(gpu)
+        return identities
 
     def _devices(self) -> None:
         """Give the sink the facts of the GPUs. The table lists every GPU of the machine: facts go to a device only
@@ -332,7 +332,7 @@ class NsysReader(NsysTables):
                 self.sink.device(code, device, name=name, multiprocessors=integer(multiprocessors))
         identified = self.export.rows("TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId", "numMultiprocessors"])
         pids = {code: key & 0xFFFFFF for code, key in enumerate(self.sink.processes.keys) if isinstance(key, int)}
-        known = self._identities()
+        identities = self._identities()
         if identified:
             of = {(pid, device): gpu for pid, device, gpu, _ in identified}
             gpu_of = {(code, device): of.get((pids.get(code), device)) for code, device in used}
@@ -359,6 +359,6 @@ class NsysReader(NsysTables):
             elif part is not None:
                 self.sink.device(code, device, multiprocessors=part)
         for code, device in used:
-            identity = known.get((pids.get(code), device))
+            identity = identities.get((pids.get(code), device))
             if identity is not None:
                 self.sink.device(code, device, gpu=identity)

@@ -139,12 +139,12 @@ def quotable(text: str) -> str:
 
 def diagnostics_of(tables: NsysTables) -> Diagnostics:
     """Return what the profiler says of its own tracing; all of it is the export's word."""
-    found = Diagnostics()
+    diagnostics = Diagnostics()
     for _, batch in tables.tables_giving("diagnostics"):
         for text, level in zip(batch["text"].to_pylist(), batch["kind"].tolist(), strict=True):
             if text is not None:
-                found.take(text[:LONGEST_SEARCHED].decode("utf-8", "replace"), level == ERROR)
-    return found
+                diagnostics.take(text[:LONGEST_SEARCHED].decode("utf-8", "replace"), level == ERROR)
+    return diagnostics
 
 
 MOST_FRAMES = 1 << 16
@@ -198,7 +198,7 @@ def _gather_samples(tables: NsysTables, rows: ExternalSort) -> None:
     def module_kind(_: int, text: bytes | None) -> int:
         return int(_SYSTEM.fullmatch(_base_name(text)) is not None)
 
-    found = 0
+    frames = 0
     for _, batch in tables.tables_giving("cpu_frames"):
         if not {"sample", "name", "depth"} <= batch.keys():
             return
@@ -210,8 +210,8 @@ def _gather_samples(tables: NsysTables, rows: ExternalSort) -> None:
         name = np.where(batch["unresolved"] == 1, NULL, batch["name"])
         columns = {"start_ns": batch["sample"], "order": order, "first": name, "second": batch["module"]}
         rows.add(EventBatch({key: values[best] for key, values in columns.items()}))
-        found += len(best)
-    for _, batch in tables.tables_giving("cpu_samples") if found else ():
+        frames += len(best)
+    for _, batch in tables.tables_giving("cpu_samples") if frames else ():
         if not {"sample", "start_ns", "global_thread"} <= batch.keys():
             return
         order = np.full(batch.rows, _EVENT)
@@ -231,11 +231,11 @@ def _with_frames(blocks: Iterator[EventBatch]) -> Iterator[EventBatch]:
         held = rows[cut:]
         rows = rows[:cut]
         rows = rows[np.lexsort((rows["order"], rows["start_ns"]))]
-        at = np.flatnonzero((rows["order"][:-1] == _EVENT) & (rows["start_ns"][1:] == rows["start_ns"][:-1]))
-        at = at[rows["order"][at + 1] >= _FRAME]
-        if at.size:
-            frame = rows[at + 1]
-            columns = {"start_ns": rows["first"][at], "thread": rows["second"][at]}
+        events = np.flatnonzero((rows["order"][:-1] == _EVENT) & (rows["start_ns"][1:] == rows["start_ns"][:-1]))
+        events = events[rows["order"][events + 1] >= _FRAME]
+        if events.size:
+            frame = rows[events + 1]
+            columns = {"start_ns": rows["first"][events], "thread": rows["second"][events]}
             yield EventBatch(columns | {"symbol": frame["first"], "module": frame["second"]})
 
 
@@ -258,14 +258,14 @@ def _give_samples(tables: NsysTables, blocks: Iterator[EventBatch]) -> None:
         begins = np.flatnonzero(np.append(True, ~same))
         ends = np.append(begins[1:], len(order)) - 1
         carried = [
-            (one, *last[one], at) for one, at in zip(thread[begins].tolist(), begins, strict=True) if one in last
+            (key, *last[key], begin) for key, begin in zip(thread[begins].tolist(), begins, strict=True) if key in last
         ]
         _give(tables, start[:-1][same], start[1:][same], thread[:-1][same], code[:-1][same], most)
         if carried:
-            own, before, of, at = (np.array(column, np.int64) for column in zip(*carried, strict=True))
-            _give(tables, before, start[at], own, of, most)
-        for one, time, of in zip(*(column[ends].tolist() for column in (thread, start, code)), strict=True):
-            last[one] = (time, of)
+            own, before, of, begin = (np.array(column, np.int64) for column in zip(*carried, strict=True))
+            _give(tables, before, start[begin], own, of, most)
+        for key, time, of in zip(*(column[ends].tolist() for column in (thread, start, code)), strict=True):
+            last[key] = (time, of)
     if last:
         start, code = (np.array(column, np.int64) for column in zip(*last.values(), strict=True))
         _give(tables, start, start + most, np.array(list(last), np.int64), code, most)
@@ -285,9 +285,9 @@ def _in_batches(blocks: Iterator[EventBatch]) -> Iterator[EventBatch]:
 
 
 def _give(tables: NsysTables, start, end, thread, code, most: int) -> None:
-    known = code >= 0
-    if known.any():
-        start, end, thread, code = (column[known] for column in (start, end, thread, code))
+    named = code >= 0
+    if named.any():
+        start, end, thread, code = (column[named] for column in (start, end, thread, code))
         packed = Batch(thread=thread)
         process = tables.process(packed, "thread")
         thread = tables.threads(packed, "thread")
@@ -327,7 +327,7 @@ def read_diagnostics(tables: NsysTables) -> None:
             process = batch["global_thread"]
         name = tables.text_codes(batch["name"], names, overhead_code)
         own = ~np.isin(batch["kind"], OVERHEAD_OF_CUDA)
-        tables.sink.overhead.take(*(one[own] for one in (batch["start_ns"], batch["end_ns"], process, name)))
+        tables.sink.overhead.take(*(column[own] for column in (batch["start_ns"], batch["end_ns"], process, name)))
     said = diagnostics_of(tables)  # which does not say how many were lost
     tables.sink.issues.add("dropped_events", said.lost, said.first_lost, of_launches=False)
 
@@ -375,8 +375,8 @@ def read_graphs(tables: NsysTables) -> None:
         name = np.array([names[key] for key in used.tolist()])[inverse]
         sink.take("ranges", *times, process, name=name, kind=sink.range_kinds.code("cuda_graph"))
         graphs += batch.rows
-        known = (batch["start_ns"] != NULL) & (batch["end_ns"] != NULL)
-        total += int(np.maximum(batch["end_ns"] - batch["start_ns"], 0)[known].sum())
+        timed = (batch["start_ns"] != NULL) & (batch["end_ns"] != NULL)
+        total += int(np.maximum(batch["end_ns"] - batch["start_ns"], 0)[timed].sum())
     sink.issues.add(
         "graphs_without_launches",
         graphs,
@@ -404,18 +404,18 @@ def read_samples(tables: NsysTables) -> None:
         factor = np.empty(pairs.shape[1])
         process = np.empty(pairs.shape[1], np.int64)
         device = np.empty(pairs.shape[1], np.int64)
-        for at, key in enumerate(zip(*pairs.tolist(), strict=True)):
+        for index, key in enumerate(zip(*pairs.tolist(), strict=True)):
             if key not in metrics:
                 unknown += 1
                 metrics[key] = (f"metric_{key[1]}", 1.0)
-            name, factor[at] = metrics[key]
+            name, factor[index] = metrics[key]
             if name.endswith("_hz"):
-                factor[at] = _clock_factor(clocks, key, value[inverse == at])
-            code[at] = sink.metrics.code(name)
+                factor[index] = _clock_factor(clocks, key, value[inverse == index])
+            code[index] = sink.metrics.code(name)
             gpu = key[0] & 0xFF
             if gpu not in owner:
                 owner[gpu] = tables.user_of_gpu(gpu)
-            process[at], device[at] = owner[gpu]
+            process[index], device[index] = owner[gpu]
         ratios = factor[inverse] == 0.01
         scaled = np.where(ratios, value / 100, value * factor[inverse])
         sink.samples(time, process[inverse], device[inverse], code[inverse], scaled)
@@ -433,7 +433,7 @@ def _metric_types(tables: NsysTables) -> list[int]:
     sources = {
         source
         for source, text in export.rows("GENERIC_EVENT_SOURCES", ["sourceId", "data"])
-        if isinstance(found := _object(text), dict) and found.get("Name") == "GpuMetrics"
+        if isinstance(described := _object(text), dict) and described.get("Name") == "GpuMetrics"
     }
     rows = export.rows("GENERIC_EVENT_TYPES", ["typeId", "sourceId"])
     return [kind for kind, source in rows if source in sources and isinstance(kind, int)]
@@ -466,22 +466,22 @@ def _generic_rows(tables: NsysTables, metrics: dict) -> Iterator[tuple[np.ndarra
             tables.sink.issues.add("unreadable_table", 1, f"{table} has no types or no readings")
             return
         time = np.where(batch["start_ns"] == NULL, batch["raw_ns"], batch["start_ns"])
-        mine = np.flatnonzero(np.isin(batch["kind"], types))
-        for first in range(0, len(mine), GENERIC_ROWS):
-            found = []
-            for at in mine[first : first + GENERIC_ROWS].tolist():
-                readings = _object(batch["text"][at].as_py())
+        chosen = np.flatnonzero(np.isin(batch["kind"], types))
+        for first in range(0, len(chosen), GENERIC_ROWS):
+            rows = []
+            for row in chosen[first : first + GENERIC_ROWS].tolist():
+                readings = _object(batch["text"][row].as_py())
                 if not isinstance(readings, dict):
                     tables.sink.issues.add("unreadable_rows", 1, table, of_launches=False)
                     continue
-                kind = int(batch["kind"][at])
+                kind = int(batch["kind"][row])
                 for name, text in readings.items():
                     number = numbers.setdefault((kind, name), len(numbers))
                     metrics.setdefault((kind, number), metric_name(name))
                     value = integer(text)
-                    found.append((int(time[at]), kind, number, NULL if value is None else value))
-            if found:
-                *columns, values = np.array(found, np.int64).T
+                    rows.append((int(time[row]), kind, number, NULL if value is None else value))
+            if rows:
+                *columns, values = np.array(rows, np.int64).T
                 yield *columns, np.where(values == NULL, np.nan, values.astype(np.float64))
 
 
@@ -501,14 +501,14 @@ def metric_name(raw: str) -> tuple[str, float]:
     return (f"{plain}_{suffix}" if suffix else plain), 1.0
 
 
-def _clock_factor(known: dict, key: tuple[int, int], values: np.ndarray) -> float:
+def _clock_factor(factors: dict, key: tuple[int, int], values: np.ndarray) -> float:
     """Return 1 if a clock labelled MHz holds Hz, else a million; decided by its first value that is not zero."""
-    if key not in known:
+    if key not in factors:
         used = values[values > 0]
         if not len(used):
             return 1.0
-        known[key] = 1.0 if used[0] >= LEAST_HZ else 1e6
-    return known[key]
+        factors[key] = 1.0 if used[0] >= LEAST_HZ else 1e6
+    return factors[key]
 
 
 def read_mpi(tables: NsysTables) -> None:

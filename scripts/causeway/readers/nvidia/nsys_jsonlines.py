@@ -70,8 +70,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     ExportError
         If it holds no event that can be used, or is cut; what stands before the cut is kept.
     """
-    known = column_map("nsys_jsonlines")
-    spool = Spool(sink.folder, known["events"], known["not_read"])
+    rules = column_map("nsys_jsonlines")
+    spool = Spool(sink.folder, rules["events"], rules["not_read"])
     try:
         strings = StringIndex(path)
         cut = _sort_lines(path, strings, spool, sink, options)
@@ -124,21 +124,21 @@ def _lines(path: Path, strings: "StringIndex", progress: Progress) -> Iterator[t
     whether it has an end.
     """
     number = 0
-    at = 0
+    offset = 0
     with open(path, "rb", buffering=1 << 20) as file:
         while line := file.readline(LINE_BYTES):
             number += 1
-            if at == strings.line_at:
-                at = file.seek(strings.line_end)
+            if offset == strings.line_at:
+                offset = file.seek(strings.line_end)
                 continue
             size = len(line)
             ended = line.endswith(b"\n")
             while not ended and size % LINE_BYTES == 0 and (rest := file.readline(LINE_BYTES)):
                 size += len(rest)
                 ended = rest.endswith(b"\n")
-            at += size
+            offset += size
             if not number & 0xFFF:
-                progress.at(at)
+                progress.at(offset)
             yield number, line, size == len(line), ended
 
 
@@ -171,7 +171,7 @@ class StringIndex:
         self.line_end = -1
         self.cut = False
         self._ids = array("q")
-        self._at = array("q")
+        self._offsets = array("q")
         self._file: tuple[np.ndarray, np.ndarray] | None = None
         with open(path, "rb") as file:
             if path.stat().st_size:
@@ -183,53 +183,53 @@ class StringIndex:
         if match := _STRINGS_LINE.match(self._map, len(codecs.BOM_UTF8) if self._map[:3] == codecs.BOM_UTF8 else 0):
             self._index(match.end(), 0)
             return
-        at = 0
-        while (at := self._map.find(b"\n{", at)) >= 0:
-            at += 1
-            if match := _STRINGS_LINE.match(self._map, at):
-                self._index(match.end(), at)
+        offset = 0
+        while (offset := self._map.find(b"\n{", offset)) >= 0:
+            offset += 1
+            if match := _STRINGS_LINE.match(self._map, offset):
+                self._index(match.end(), offset)
                 return
-            if match := _ONE_STRING.match(self._map, at):
+            if match := _ONE_STRING.match(self._map, offset):
                 self._ids.append(int(match[1]) if len(match[1]) < 19 else -1)
-                self._at.append(at)
-            self._release_pages(at)
+                self._offsets.append(offset)
+            self._release_pages(offset)
 
-    def _index(self, at: int, line_at: int) -> None:
-        """Index the strings of the line that begins at `line_at`; its first string stands at `at`."""
+    def _index(self, offset: int, line_at: int) -> None:
+        """Index the strings of the line that begins at `line_at`; its first string stands at `offset`."""
         self.line_at = line_at
-        while match := _STRING.match(self._map, at):
+        while match := _STRING.match(self._map, offset):
             self._ids.append(len(self._ids))
-            self._at.append(at)
-            at = match.end()
-            self._release_pages(at)
-            comma = _COMMA.match(self._map, at)
+            self._offsets.append(offset)
+            offset = match.end()
+            self._release_pages(offset)
+            comma = _COMMA.match(self._map, offset)
             if not comma:
                 break
-            at = comma.end()
-        end = self._map.find(b"\n", at)
-        self.cut = end < 0 and self._map[at : at + 1] != b"]"
+            offset = comma.end()
+        end = self._map.find(b"\n", offset)
+        self.cut = end < 0 and self._map[offset : offset + 1] != b"]"
         self.line_end = len(self._map) if end < 0 else end + 1
 
-    def _release_pages(self, at: int) -> None:
+    def _release_pages(self, offset: int) -> None:
         """Let the system take back the mapped pages that were read, from time to time."""
-        if at - getattr(self, "_released", 0) > SCAN_BYTES and hasattr(self._map, "madvise"):
+        if offset - getattr(self, "_released", 0) > SCAN_BYTES and hasattr(self._map, "madvise"):
             self._map.madvise(mmap.MADV_DONTNEED)
-            self._released = at
+            self._released = offset
 
     def text(self, number: int) -> bytes | None:
         """Return one string."""
         if self.line_at >= 0:
-            found = _STRING.match(self._map, self._at[number]) if 0 <= number < len(self._at) else None
-            value = _parse(found[0]) if found else None
+            match = _STRING.match(self._map, self._offsets[number]) if 0 <= number < len(self._offsets) else None
+            value = _parse(match[0]) if match else None
         else:
             if self._file is None:
                 order = np.argsort(np.frombuffer(self._ids, np.int64), kind="stable")
-                self._file = (np.frombuffer(self._ids, np.int64)[order], np.frombuffer(self._at, np.int64)[order])
+                self._file = (np.frombuffer(self._ids, np.int64)[order], np.frombuffer(self._offsets, np.int64)[order])
             ids, offsets = self._file
-            at = int(np.searchsorted(ids, number))
-            if at == len(ids) or ids[at] != number:
+            position = int(np.searchsorted(ids, number))
+            if position == len(ids) or ids[position] != number:
                 return None
-            begin = int(offsets[at])
+            begin = int(offsets[position])
             end = self._map.find(b"\n", begin)
             record = _parse(self._map[begin : end if end >= 0 else len(self._map)])
             value = record.get("value") if isinstance(record, dict) else None
@@ -392,8 +392,8 @@ class SpooledExport(ArrowExport):
 
     def texts(self, table: str, key: str, value: str, wanted: Iterable[int]) -> dict[int, bytes]:
         """Return the texts of the wanted strings."""
-        found = {number: self._strings.text(number) for number in wanted}
-        return {number: text for number, text in found.items() if text is not None}
+        texts = {number: self._strings.text(number) for number in wanted}
+        return {number: text for number, text in texts.items() if text is not None}
 
     def stream(
         self, table: str, columns: list[str], text: Iterable[str] = (), times: Iterable[str] = ()

@@ -71,8 +71,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     except READ_ERRORS as error:
         fail_if_of_the_machine(error)
         raise ExportError(options.source, "trace.parquet cannot be opened", "a complete Parquet file", advice) from None
-    known = column_map("nsys_recipe")["tables"]["trace.parquet"]
-    lacking = [name for name in known["required"] if name not in table.columns]
+    rules = column_map("nsys_recipe")["tables"]["trace.parquet"]
+    lacking = [name for name in rules["required"] if name not in table.columns]
     if lacking:
         raise ExportError(
             options.source,
@@ -81,7 +81,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
             advice,
         )
     sink.format_version = "recipe nvtx_gpu_proj_trace"
-    present = {ours: raw for raw, ours in known["columns"].items() if raw in table.columns}
+    present = {ours: raw for raw, ours in rules["columns"].items() if raw in table.columns}
     export = ArrowExport({"trace": table}, {}, options.source)
     progress = options.progress()
     total = max(1, table.estimated_rows())
@@ -103,8 +103,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
                 processes[report, pid] = sink.processes.code((report, pid), report if several else reported)
         process = np.array([processes[tuple(pair)] for pair in used.T.tolist()])[inverse.reshape(-1)]
         sink.processes.note(process, np.zeros(rows, np.int64), launches=False)
-        known = (batch["start_ns"] != NULL) & (batch["duration_ns"] != NULL)
-        end = np.where(known, batch["start_ns"] + np.where(known, batch["duration_ns"], 0), NULL)
+        timed = (batch["start_ns"] != NULL) & (batch["duration_ns"] != NULL)
+        end = np.where(timed, batch["start_ns"] + np.where(timed, batch["duration_ns"], 0), NULL)
         columns = {"thread": batch.get("thread", NULL), "name": _name_codes(batch["name"], sink), "kind": kind}
         sink.take("ranges", batch["start_ns"], end, process, **columns)
         done += rows
@@ -143,12 +143,12 @@ def _reported_rank(trace: Path) -> int | None:
             except READ_ERRORS as error:
                 fail_if_of_the_machine(error)
                 continue
-            found = {
+            ranks = {
                 int(match[1])
                 for (name,) in export.rows("devices", [DEVICE_NAME], 64)
                 if (match := _XLA_PROCESS.search(str(name)))
             }
-            if len(found) == 1:
-                return found.pop()
+            if len(ranks) == 1:
+                return ranks.pop()
     match = _FOLDER_RANK.search(folder.resolve().name)
     return int(match[1]) if match else None

@@ -42,7 +42,7 @@ def with_newer_forms(tables: Mapping[str, dict], export: TableSource) -> dict[st
             continue
         if set(entry.get("required", entry["columns"])) <= set(export.tables[name]):
             forms[match[1]] = max(forms.get(match[1], (0, "")), (int(match[2][:9]), name))
-    return {**tables, **{name: {**tables[known], "form_of": known} for known, (_, name) in forms.items()}}
+    return {**tables, **{name: {**tables[base], "form_of": base} for base, (_, name) in forms.items()}}
 
 
 class NsysTables(ActivityTables):
@@ -61,8 +61,8 @@ class NsysTables(ActivityTables):
     """
 
     def __init__(self, export: TableSource, sink: Sink, options: Options) -> None:
-        known = column_map("nsys")
-        tables = with_newer_forms(known["tables"], export)
+        rules = column_map("nsys")
+        tables = with_newer_forms(rules["tables"], export)
         strings = ("StringIds", "id", "value")
         super().__init__(export, sink, options, tables=tables, strings=strings, text_column="text")
         of_launches = (name for name in export.tables if tables.get(name, {}).get("gives") == "launches")
@@ -74,8 +74,8 @@ class NsysTables(ActivityTables):
         texts = {word: clean_text(str(facts.get(key) or ""))[:40] for word, key in VERSIONS.items()}
         self.versions = {word: text for word, text in texts.items() if text}
         self.schema = self.versions.get("schema")
-        self._newest = known["newest_schema"]
-        self.unknown = [*self._unknown_tables(known["not_read"]), *export.unknown]
+        self._newest = rules["newest_schema"]
+        self.unknown = [*self._unknown_tables(rules["not_read"]), *export.unknown]
 
     @property
     def is_newer(self) -> bool:
@@ -100,9 +100,9 @@ class NsysTables(ActivityTables):
         """
         return np.where(batch[column] == NULL, NULL, batch[column] & 0xFFFFFF)
 
-    def forms_of(self, known: str) -> list[str]:
+    def forms_of(self, table: str) -> list[str]:
         """Return the export's tables that are a known one, or a newer form of it."""
-        return [name for name in self.export.tables if known in (name, self.tables.get(name, {}).get("form_of"))]
+        return [name for name in self.export.tables if table in (name, self.tables.get(name, {}).get("form_of"))]
 
     def _unknown_tables(self, not_read: list[str]) -> list[str]:
         passed = {*self.tables, *not_read}
@@ -142,14 +142,14 @@ class NsysTables(ActivityTables):
             rest = table.startswith("(")  # of a file of several tables
             if table in self.tables or table == "StringIds" or rest:
                 self.sink.issues.add("truncated" if rest else "unreadable_table", 1, f"{table}: {reason}")
-                found = (
+                problem = (
                     f"the file is cut or damaged {table[1:-1]}"
                     if rest
                     else f"table {table} cannot be opened ({reason})"
                 )
                 advice = "Export it again from the report file, or copy it again."
                 self.failure = self.failure or ExportError(
-                    self.options.source, found, "complete files, as `nsys export` writes them", advice
+                    self.options.source, problem, "complete files, as `nsys export` writes them", advice
                 )
 
     def _note_lacking(self, table: str, columns: list[str]) -> None:
@@ -208,8 +208,8 @@ class NsysTables(ActivityTables):
         numbered otherwise again (CUDA_VISIBLE_DEVICES), so that the number remains an assumption.
         """
         pids = {key & 0xFFFFFF: code for code, key in enumerate(self.sink.processes.keys) if isinstance(key, int)}
-        for known, pid, device in self.export.rows("TARGET_INFO_CUDA_DEVICE", ["gpuId", "pid", "cudaId"]):
-            if known == gpu and pid in pids and device in self.users:
+        for gpu_id, pid, device in self.export.rows("TARGET_INFO_CUDA_DEVICE", ["gpuId", "pid", "cudaId"]):
+            if gpu_id == gpu and pid in pids and device in self.users:
                 return pids[pid], device
         rows = self.export.rows("TARGET_INFO_GPU", ["id", "cuDevice"])
         numbered = {number: device for number, device in rows if isinstance(device, int) and device >= 0}

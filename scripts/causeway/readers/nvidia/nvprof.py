@@ -92,8 +92,8 @@ class NvprofReader(ActivityTables):
             self._migrations(batch)
         if not sink.n_launches:
             if self.failure or not sink.n_transfers:
-                found = "there is no row in CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL or _KERNEL"
-                raise self.failure or ExportError(self.options.source, found, "at least one kernel launch", ADVICE)
+                problem = "there is no row in CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL or _KERNEL"
+                raise self.failure or ExportError(self.options.source, problem, "at least one kernel launch", ADVICE)
             sink.issues.add("no_launches")
         for table, batch in self.tables_giving("calls"):
             self._calls(table, batch)
@@ -107,19 +107,19 @@ class NvprofReader(ActivityTables):
     def _overhead(self, batch: Batch) -> None:
         kinds = batch["kind"]
         used, inverse = np.unique(kinds, return_inverse=True)
-        known = self.map["overhead_kinds"]
-        names = [self.sink.overhead.names.code(known.get(kind, UNNAMED_OVERHEAD)) for kind in used.tolist()]
+        documented = self.map["overhead_kinds"]
+        names = [self.sink.overhead.names.code(documented.get(kind, UNNAMED_OVERHEAD)) for kind in used.tolist()]
         own = ~np.isin(kinds, self.map["overhead_of_cuda"])
         columns = batch["start_ns"], batch["end_ns"], np.full(batch.rows, self.process), np.array(names)[inverse]
-        self.sink.overhead.take(*(one[own] for one in columns))
+        self.sink.overhead.take(*(column[own] for column in columns))
 
     def _rank(self) -> int | None:
         """Return the rank in the process's name (`nvprof --process-name "MPI Rank 3"`)."""
         rows = self.export.rows("CUPTI_ACTIVITY_KIND_NAME", ["objectKind", "name"], 1000)
         names = {name for kind, name in rows if kind == PROCESS_OBJECT and isinstance(name, int)}
         texts = self.texts(names)
-        found = {int(match[1]) for text in texts.values() if (match := _RANK_NAME.search(clean_text(text)[:200]))}
-        return found.pop() if len(found) == 1 else None
+        ranks = {int(match[1]) for text in texts.values() if (match := _RANK_NAME.search(clean_text(text)[:200]))}
+        return ranks.pop() if len(ranks) == 1 else None
 
     def tables_giving(self, gives: str) -> Iterator[tuple[str, Batch]]:
         """Give batches as `ActivityTables` does, without the starts of records that CUPTI could not time."""
@@ -154,18 +154,18 @@ class NvprofReader(ActivityTables):
         if not {"counter", "bytes", "start_ns", "end_ns"} <= batch.keys():
             return
         for counter, kind in self.map["migrations"].items():
-            mine = batch["counter"] == counter
+            chosen = batch["counter"] == counter
             device = batch["source" if kind == UNIFIED_TO_HOST else "target"]
             moved = {**batch, "device": device, "migration_cause": batch["migration_cause"]}
-            columns: dict[str, Column] = {name: values[mine] for name, values in moved.items()}
+            columns: dict[str, Column] = {name: values[chosen] for name, values in moved.items()}
             self.sink.transfers(columns | {"process": self.process, "copy_kind": kind})
 
     def _calls(self, table: str, batch: Batch) -> None:
         api = "driver" if table.endswith("DRIVER") else "runtime"
-        known = self.map[f"{api}_calls"]
+        documented = self.map[f"{api}_calls"]
         used, inverse = np.unique(batch["call"], return_inverse=True)
         codes = [
-            self.sink.call_names.code(known.get(call) or f"CUDA {api} call {call if call != NULL else '?'}")
+            self.sink.call_names.code(documented.get(call) or f"CUDA {api} call {call if call != NULL else '?'}")
             for call in used.tolist()
         ]
         self.sink.take(
@@ -190,16 +190,16 @@ class NvprofReader(ActivityTables):
             named = np.where((flags & MARKER_START) > 0, batch["name"], NULL)
             code = self.text_codes(named, names, self.range_code)
             threads = self._threads(batch)
-            found = []
+            ranges = []
             columns = (flags, batch["marker"], batch["start_ns"], code, threads)
             for flag, marker, time, name, thread in zip(*(column.tolist() for column in columns), strict=True):
                 if flag & MARKER_START:
                     opened[marker] = (time, name, thread)
                 elif flag & MARKER_END:
                     start, of, by = opened.pop(marker, (NULL, name, thread))  # the start has the name and the thread
-                    found.append((start, time, of, by))
-            if found:
-                start, end, name, thread = np.array(found, np.int64).T
+                    ranges.append((start, time, of, by))
+            if ranges:
+                start, end, name, thread = np.array(ranges, np.int64).T
                 self.sink.take("ranges", start, end, self.process, thread=thread, name=name, kind=kind)
         if opened:
             start, name, thread = np.array(list(opened.values()), np.int64).T

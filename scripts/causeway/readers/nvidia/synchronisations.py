@@ -53,9 +53,9 @@ class SynchronisingCalls:
         for text in texts[len(self._kind_of) :]:
             self._kind_of.append(next((kind for pattern, kind in _CALLS if pattern.search(text)), 0))
         kind = np.array(self._kind_of, np.int64)[name]
-        mine = (kind > 0) & (correlation != NULL)
-        self._rows += int(mine.sum())
-        self._parts.append(np.stack([process[mine], correlation[mine], kind[mine]]))
+        chosen = (kind > 0) & (correlation != NULL)
+        self._rows += int(chosen.sum())
+        self._parts.append(np.stack([process[chosen], correlation[chosen], kind[chosen]]))
         if self._rows > MOST_RECORDS:
             self._parts = []
 
@@ -74,14 +74,14 @@ class SynchronisingCalls:
         if not self._rows or self._rows > MOST_RECORDS:
             return np.zeros(len(correlation), np.int64)
         if self._parts:
-            found = np.concatenate(self._parts, axis=1)
-            order = np.lexsort(found[1::-1])  # threads stand one after the other in a table of calls
-            self._keys = _keys(*found[:2, order])
-            self._kinds = found[2, order]
+            calls = np.concatenate(self._parts, axis=1)
+            order = np.lexsort(calls[1::-1])  # threads stand one after the other in a table of calls
+            self._keys = _keys(*calls[:2, order])
+            self._kinds = calls[2, order]
             self._parts = []
         asked = _keys(process, correlation)
-        at = np.minimum(np.searchsorted(self._keys, asked), self._keys.size - 1)
-        return np.where((self._keys[at] == asked) & (correlation != NULL), self._kinds[at], 0)
+        position = np.minimum(np.searchsorted(self._keys, asked), self._keys.size - 1)
+        return np.where((self._keys[position] == asked) & (correlation != NULL), self._kinds[position], 0)
 
 
 def _keys(process: np.ndarray, correlation: np.ndarray) -> np.ndarray:
@@ -128,8 +128,8 @@ def _records(tables: NsysTables) -> np.ndarray:
         if sum(part.shape[1] for part in parts) > MOST_RECORDS:
             parts = [parts[0]]
             break
-    found = np.concatenate(parts, axis=1)
-    return found[:, np.lexsort(found[2::-1])]
+    records = np.concatenate(parts, axis=1)
+    return records[:, np.lexsort(records[2::-1])]
 
 
 def _source(records: np.ndarray, process: np.ndarray, event: np.ndarray, correlation: np.ndarray) -> np.ndarray:
@@ -142,10 +142,10 @@ def _source(records: np.ndarray, process: np.ndarray, event: np.ndarray, correla
     for (name, _), recorded, values in zip(fields, records, (process, event, correlation), strict=False):
         table[name] = recorded
         asked[name] = values
-    at = np.searchsorted(table, asked) - 1
-    held = table[np.maximum(at, 0)]
-    known = (at >= 0) & (held["process"] == process) & (held["event"] == event)
-    return np.where(known & (correlation != NULL) & (event != NULL), records[3][np.maximum(at, 0)], NULL)
+    position = np.searchsorted(table, asked) - 1
+    held = table[np.maximum(position, 0)]
+    matches = (position >= 0) & (held["process"] == process) & (held["event"] == event)
+    return np.where(matches & (correlation != NULL) & (event != NULL), records[3][np.maximum(position, 0)], NULL)
 
 
 def read_system_calls(tables: NsysTables) -> None:

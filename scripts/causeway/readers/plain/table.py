@@ -56,10 +56,10 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     ExportError
         If it has no column that may be the target, no number in it, or cannot be parsed.
     """
-    known = column_map("table")
+    rules = column_map("table")
     table = PlainParquet if first_bytes(path, 4) == b"PAR1" else PlainCsv
     TableReader(
-        table(path, options.source, known["missing"], {*options.targets, "kernel", "configuration"}), sink, options
+        table(path, options.source, rules["missing"], {*options.targets, "kernel", "configuration"}), sink, options
     ).read()
 
 
@@ -97,19 +97,19 @@ class TableReader:
         self.sink.count_in("rows", self.rows + self.table.bad)
         self.sink.issues.add("unfinished_line", int(self.table.unfinished))
         if not self.measured:
-            found = f"column {self.targets[0]} has no number in {self.rows} rows"
+            problem = f"column {self.targets[0]} has no number in {self.rows} rows"
             advice = "Check the column."
             if self.with_commas:
-                found = f"{found}: {self.with_commas:,} cells have a decimal comma"
+                problem = f"{problem}: {self.with_commas:,} cells have a decimal comma"
                 advice = "Write the table again with decimal points."
-            raise self._error(found, "a measured value per row", advice)
+            raise self._error(problem, "a measured value per row", advice)
         self.sink.processes.note(np.array([self.sink.processes.code(0)]), np.zeros(1, np.int64), launches=True)
         self.sink.counters(self._fields(), self._batches(order))
         if self.table.failure:
             raise self.table.failure
 
-    def _error(self, found: str, expected: str, advice: str) -> ExportError:
-        return ExportError(self.options.source, found, expected, advice)
+    def _error(self, problem: str, expected: str, advice: str) -> ExportError:
+        return ExportError(self.options.source, problem, expected, advice)
 
     def _survey(self) -> np.ndarray | None:
         """Count rows and measured values; return the order of the rows if it is not that of the file."""
@@ -137,13 +137,13 @@ class TableReader:
         """
         if not pa.types.is_string(order[0].type):
             return order
-        found = [numbers(block) for block in order]
+        parsed = [numbers(block) for block in order]
         written = pa.chunked_array(order).is_valid()
-        odd = pc.and_not(written, pa.chunked_array(found).is_valid()).to_numpy()
+        odd = pc.and_not(written, pa.chunked_array(parsed).is_valid()).to_numpy()
         if 2 * np.count_nonzero(odd) >= pc.sum(written).as_py():
             return order
         self._count_invalid(self.raw_name["order"], odd, 0, None)
-        return found
+        return parsed
 
     def _fields(self) -> list[pa.Field]:
         """Return the columns; names that our tables use themselves get an ending."""
@@ -176,7 +176,9 @@ class TableReader:
         if order is not None:
             parts = list(blocks)
             whole = {name: pa.concat_arrays([part[name] for part in parts]) for name in parts[0]}
-            parts_of_order = [pa.array(order[at : at + ORDERED_ROWS]) for at in range(0, self.rows, ORDERED_ROWS)]
+            parts_of_order = [
+                pa.array(order[begin : begin + ORDERED_ROWS]) for begin in range(0, self.rows, ORDERED_ROWS)
+            ]
             blocks = ({name: column.take(part) for name, column in whole.items()} for part in parts_of_order)
         first = 0
         for block in blocks:
@@ -215,24 +217,24 @@ class TableReader:
         values = {}
         for name, column in self.columns.items():
             if name in self.targets:
-                found = numbers(block[name]).to_numpy(zero_copy_only=False)
-                absent = ~np.isfinite(found)
+                cells = numbers(block[name]).to_numpy(zero_copy_only=False)
+                absent = ~np.isfinite(cells)
                 sink.issues.add("no_target", int(absent.sum()), f"column {name}")
                 self._count_invalid(name, absent & block[name].is_valid().to_numpy(zero_copy_only=False), first, order)
             elif name in self.table.numeric:
-                found = block[name].to_numpy(zero_copy_only=False)
-                if np.isinf(found).any():
-                    self._count_invalid(name, np.isinf(found), first, order)
+                cells = block[name].to_numpy(zero_copy_only=False)
+                if np.isinf(cells).any():
+                    self._count_invalid(name, np.isinf(cells), first, order)
             else:
-                found = block[name]
-            values[column] = found
+                cells = block[name]
+            values[column] = cells
         return CounterRows(kernel=kernel, process=0, values=values, label=label)
 
     def _count_invalid(self, name: str, invalid: np.ndarray, first: int, order: np.ndarray | None) -> None:
         if invalid.any():
             self.invalid += int(invalid.sum())
-            at = first + int(np.flatnonzero(invalid)[0])
-            self.first_invalid.setdefault(name, 1 + int(at if order is None else order[at]))
+            row = first + int(np.flatnonzero(invalid)[0])
+            self.first_invalid.setdefault(name, 1 + int(row if order is None else order[row]))
 
 
 def numbers(column: pa.Array) -> pa.Array:
@@ -262,15 +264,15 @@ def _float(cell: str | None) -> float | None:
 def codes(column: pa.Array, code_of, absent: int) -> np.ndarray:
     """Return the codes of texts, int64 of shape (n,), `absent` for null; `code_of` gives the code of a text."""
     coded = column.cast(pa.string()).dictionary_encode()
-    known = np.array([*(code_of(text) for text in coded.dictionary.to_pylist()), absent])
-    return known[pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)]
+    by_index = np.array([*(code_of(text) for text in coded.dictionary.to_pylist()), absent])
+    return by_index[pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)]
 
 
 def _telemetry(columns: list[str]) -> str | None:
     """Return the format of telemetry whose time or device, and a metric, are among columns, None if there is none."""
     names = {column.partition("[")[0].strip().lower() for column in columns}
-    for word, known in column_map("telemetry")["formats"].items():
-        keys = {key.lower() for key in (*known.get("time", ()), *known.get("device", ()))}
-        if names & keys and names & known.get("metrics", {}).keys():
+    for word, entry in column_map("telemetry")["formats"].items():
+        keys = {key.lower() for key in (*entry.get("time", ()), *entry.get("device", ()))}
+        if names & keys and names & entry.get("metrics", {}).keys():
             return word
     return None

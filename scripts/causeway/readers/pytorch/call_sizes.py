@@ -44,23 +44,23 @@ class CallSizes:
         arguments : sequence of struct, n of them
             grid, block, bytes and size of each call, None where it has none.
         """
-        known = correlation != NULL
-        launches = known & np.array([isinstance(one.grid, list) for one in arguments], bool)
-        sizes = [one.size if one.bytes is None else one.bytes for one in arguments]
-        copies = known & ~launches & np.array([size is not None for size in sizes], bool)
-        for kind, mine in (("launches", launches), ("transfers", copies)):
-            at = np.flatnonzero(mine).tolist()
-            if not at:
+        linked = correlation != NULL
+        launches = linked & np.array([isinstance(argument.grid, list) for argument in arguments], bool)
+        sizes = [argument.size if argument.bytes is None else argument.bytes for argument in arguments]
+        copies = linked & ~launches & np.array([size is not None for size in sizes], bool)
+        for kind, chosen in (("launches", launches), ("transfers", copies)):
+            rows = np.flatnonzero(chosen).tolist()
+            if not rows:
                 continue
             if kind == "launches":
                 axes = [
-                    *along_axes([arguments[one].grid for one in at]),
-                    *along_axes([arguments[one].block for one in at]),
+                    *along_axes([arguments[row].grid for row in rows]),
+                    *along_axes([arguments[row].block for row in rows]),
                 ]
                 stated = self._shapes.codes([integers(list(column))[0] for column in axes])
             else:
-                stated = integers([sizes[one] for one in at])[0]
-            self._waiting[kind].note_calls(process[at], correlation[at], stated)
+                stated = integers([sizes[row] for row in rows])[0]
+            self._waiting[kind].note_calls(process[rows], correlation[rows], stated)
 
     def launches(self, shape: dict[str, np.ndarray], **events: np.ndarray) -> None:
         """Hand launches over, at once or at the end.
@@ -103,8 +103,8 @@ class CallSizes:
                 name.removeprefix("shape "): events.pop(name) for name in list(events) if name.startswith("shape ")
             }
             lacking = np.all([shape[name] == NULL for name in SHAPE], axis=0)
-            for at, name in enumerate(SHAPE):
-                shape[name] = np.where(lacking, shapes[np.where(code == NULL, 0, code + 1), at], shape[name])
+            for index, name in enumerate(SHAPE):
+                shape[name] = np.where(lacking, shapes[np.where(code == NULL, 0, code + 1), index], shape[name])
             self._sink.launches(events | shape)
         for events, stated in self._waiting["transfers"].resolved():
             events["bytes"] = np.where(events["bytes"] == NULL, stated, events["bytes"])

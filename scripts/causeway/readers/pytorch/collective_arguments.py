@@ -35,21 +35,21 @@ def take_collectives(
     arguments : list of dict, length n
         The events' arguments.
     """
-    rows = [at for at, args in enumerate(arguments) if isinstance(args.get("Collective name"), str)]
+    rows = [row for row, args in enumerate(arguments) if isinstance(args.get("Collective name"), str)]
     if not rows:
         return
-    mine = [arguments[at] for at in rows]
+    chosen = [arguments[row] for row in rows]
     names = [
         sink.collective_names.code(clean_text(args["Collective name"])[:80].strip().lower() or "(unnamed)")
-        for args in mine
+        for args in chosen
     ]
-    groups = [_communicator(args) for args in mine]
+    groups = [_communicator(args) for args in chosen]
     codes = [-1 if group is None else sink.communicators.code(group) for group in groups]
     columns = {name: values[rows] for name, values in origin.items()}
     numbers = {
-        "sequence": [integer(args.get("Seq")) for args in mine],
-        "group_size": [integer(args.get("Group size")) for args in mine],
-        "bytes": [_bytes(args) for args in mine],
+        "sequence": [integer(args.get("Seq")) for args in chosen],
+        "group_size": [integer(args.get("Group size")) for args in chosen],
+        "bytes": [_bytes(args) for args in chosen],
     }
     columns |= {
         name: with_null(None if value is None or not 0 <= value <= LARGEST else value for value in values)

@@ -39,7 +39,7 @@ class CategoryEvents(NamedTuple):
     def where(self, mask: list[bool]) -> "CategoryEvents":
         """Return those events for which a mask of n is true."""
         kept = zip(self.events, self.args, mask, strict=True)
-        some = [(event, args) for event, args, mine in kept if mine]
+        some = [(event, args) for event, args, is_kept in kept if is_kept]
         return CategoryEvents([event for event, _ in some], [args for _, args in some], self.process[np.array(mask)])
 
 
@@ -130,9 +130,9 @@ class BegunEvents:
                 self._waiting += 1
                 continue
             stack = self._begun.get(self._thread(event), []) if event.ph == "E" else []
-            at = next((i for i in reversed(range(len(stack))) if event.cat in (None, stack[i][0].cat)), None)
-            if at is not None:
-                begin, is_wanted = stack.pop(at)
+            position = next((i for i in reversed(range(len(stack))) if event.cat in (None, stack[i][0].cat)), None)
+            if position is not None:
+                begin, is_wanted = stack.pop(position)
                 self._waiting -= 1
                 if is_wanted:
                     self.ended.append((begin, event.ts))
@@ -141,10 +141,10 @@ class BegunEvents:
 
     def left(self) -> list[Event]:
         """Return the begins of what has not ended, and forget them."""
-        found = [event for stack in self._begun.values() for event, is_wanted in stack if is_wanted]
+        unended = [event for stack in self._begun.values() for event, is_wanted in stack if is_wanted]
         self._begun.clear()
         self._waiting = 0
-        return found
+        return unended
 
     @staticmethod
     def _thread(event: Event) -> tuple[str, str]:
@@ -155,16 +155,16 @@ class ThreadNumbers:
     """Numbers of threads; names of threads, and numbers that do not fit, get negative ones."""
 
     def __init__(self) -> None:
-        self._known: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
 
     def of(self, tid: object) -> int:
         """Return a thread's number, `NULL` where it is absent."""
         if type(tid) is int and 0 <= tid < 1 << 63:
             return tid
-        found = integer(tid)
-        if found is None or found < 0:
-            found = self._known.setdefault(str(tid), -1 - len(self._known)) if tid is not None else NULL
-        return found
+        number = integer(tid)
+        if number is None or number < 0:
+            number = self._numbers.setdefault(str(tid), -1 - len(self._numbers)) if tid is not None else NULL
+        return number
 
     def column(self, tids: list) -> np.ndarray:
         """Return the numbers of n threads, int64 of shape (n,)."""
@@ -200,9 +200,9 @@ class ArgumentDecoder:
         try:
             return self._decode(b"[%s]" % b",".join([text if text else b"{}" for text in texts]))
         except (ValueError, RecursionError, TypeError):
-            return [self._one(text) for text in texts]
+            return [self._struct_of(text) for text in texts]
 
-    def _one(self, args: msgspec.Raw | dict) -> Any:
+    def _struct_of(self, args: msgspec.Raw | dict) -> Any:
         if isinstance(args, dict):
             values = {ours: args[raw] for raw, ours in self._names.items() if raw in args}
             texts = {ours: msgspec.Raw(msgspec.json.encode(values[ours])) for ours in values.keys() & self._as_text}
@@ -233,7 +233,7 @@ def grid_counts(facts: Mapping[str, object], calls: Collection[str]) -> str:
     calls : collection of str
         Names of its runtime calls.
     """
-    is_amd = any(one in facts for one in ("roctracer_version", "hip_runtime_version"))
+    is_amd = any(key in facts for key in ("roctracer_version", "hip_runtime_version"))
     return AS_LAUNCHED if is_amd and not any(name.startswith("hip") for name in calls) else BLOCKS
 
 
@@ -281,7 +281,7 @@ def along_axes(sizes: list) -> list[Sequence]:
     [(4, None, 8), (2, None, None), (1, None, None)]
     """
     if set(map(type, sizes)) != {list} or set(map(len, sizes)) != {3}:
-        sizes = [[*one, None, None, None][:3] if isinstance(one, list) else (None, None, None) for one in sizes]
+        sizes = [[*size, None, None, None][:3] if isinstance(size, list) else (None, None, None) for size in sizes]
     return list(zip(*sizes, strict=True)) or [(), (), ()]
 
 
@@ -304,16 +304,16 @@ def launch_shape(args: Sequence[Any], names: Iterable[str]) -> dict[str, list]:
             for axis, values in zip("xyz", axes, strict=True):
                 alone = map(attrgetter(f"{ours}_{axis}"), args)
                 shape[f"{ours}_{axis}"] = [
-                    one if size is None else size for size, one in zip(values, alone, strict=True)
+                    single if size is None else size for size, single in zip(values, alone, strict=True)
                 ]
     return shape
 
 
 def mentioned(args: Sequence[msgspec.Raw | dict], key: bytes) -> bool:
     """Return whether arguments of events may have a key: those that are text are searched, not decoded."""
-    if any(isinstance(one, dict) and key.decode() in one for one in args if type(one) is not msgspec.Raw):
+    if any(isinstance(fields, dict) and key.decode() in fields for fields in args if type(fields) is not msgspec.Raw):
         return True
-    return key in b"\n".join([one for one in args if type(one) is msgspec.Raw])
+    return key in b"\n".join([fields for fields in args if type(fields) is msgspec.Raw])
 
 
 def all_arguments(args: msgspec.Raw | dict) -> dict:

@@ -64,13 +64,13 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     try:
         cut = reader.read()
     except ValueError as error:
-        found = f"it is not a trace: {error}"
+        problem = f"it is not a trace: {error}"
         advice = "Name the .trace.json.gz file that the profiler wrote."
-        raise ExportError(options.source, found, 'JSON with "traceEvents"', advice) from None
+        raise ExportError(options.source, problem, 'JSON with "traceEvents"', advice) from None
     failure = ExportError(options.source, cut, "a complete trace", "Copy it again.") if cut else None
     if not sink.n_launches:
-        found, advice = no_launch("no_torch_events")
-        raise failure or ExportError(options.source, found, "events of category kernel", advice)
+        problem, advice = no_launch("no_torch_events")
+        raise failure or ExportError(options.source, problem, "events of category kernel", advice)
     if failure:
         raise failure
 
@@ -123,7 +123,7 @@ class JaxReader:
         for event, args in zip(named, self.arguments.decode(named), strict=True):
             if isinstance(args.name, str) and len(self.streams) < MOST_PROCESSES and len(self.devices) < MOST_PROCESSES:
                 self._name(event, args.name)
-        mine = [
+        kept = [
             event
             for event in events
             if event.ph == "X"
@@ -135,7 +135,7 @@ class JaxReader:
                 else event.pid in self.hosts and not event.name.startswith("$")
             )
         ]
-        for event, args in zip(mine, self.arguments.decode(mine), strict=True):
+        for event, args in zip(kept, self.arguments.decode(kept), strict=True):
             if event.pid in self.hosts:
                 kind = "ranges" if args.correlation is None else "calls"
             elif isinstance(args.kernel, str):
@@ -167,7 +167,7 @@ class JaxReader:
         """Take events of one kind."""
         self.sink.count_in(kind, len(rows))
         events = [event for event, _ in rows]
-        args = [one for _, one in rows]
+        args = [arguments for _, arguments in rows]
         start, end, misfits = spans_ns(events)
         self.sink.issues.add_all(misfits, "ts or dur")
         span = {"start_ns": start, "end_ns": end, "process": np.full(len(rows), self.sink.processes.code(0))}
@@ -178,43 +178,51 @@ class JaxReader:
         return {
             "device": np.array([self.devices[event.pid] for event in events]),
             "stream": self.sink.integers(streams),
-            "correlation": self.sink.integers([one.correlation for one in args]),
+            "correlation": self.sink.integers([arguments.correlation for arguments in args]),
         }
 
     def _launches(self, events: list[Event], args: list, span: dict[str, np.ndarray]) -> None:
         kernel = np.array([self.sink.kernel(event.name) for event in events])
         self.sink.count_unnamed(kernel)
-        details = [dict(_DETAIL.findall(one.kernel)) for one in args]
+        details = [dict(_DETAIL.findall(arguments.kernel)) for arguments in args]
         columns = column_map("jax")["tables"]["kernel_details"]["columns"]
         shape = {
-            columns[name]: self.sink.integers([one.get(name) for one in details])
+            columns[name]: self.sink.integers([detail.get(name) for detail in details])
             for name in ("regs", "static_shared", "dynamic_shared", "private_mem")
         }
         for name in ("grid", "block"):
-            sizes = [[*one.get(name, "").split(","), None, None, None][:3] for one in details]
-            shape |= {f"{name}_{axis}": self.sink.integers([one[at] for one in sizes]) for at, axis in enumerate("xyz")}
-        if any("private_mem" in one for one in details):  # XLA on AMD's rocprofiler-sdk; until roctracer in blocks
+            sizes = [[*detail.get(name, "").split(","), None, None, None][:3] for detail in details]
+            shape |= {
+                f"{name}_{axis}": self.sink.integers([size[index] for size in sizes])
+                for index, axis in enumerate("xyz")
+            }
+        # XLA on AMD's rocprofiler-sdk; until roctracer in blocks
+        if any("private_mem" in detail for detail in details):
             self.sink.metadata[GRID] = WORK_ITEMS
         self.sink.launches(span | self._origin(events, args) | shape | {"kernel": kernel})
 
     def _transfers(self, events: list[Event], args: list, span: dict[str, np.ndarray]) -> None:
-        details = [dict(_DETAIL.findall(one.copy if isinstance(one.copy, str) else one.set)) for one in args]
-        is_set = [not isinstance(one.copy, str) for one in args]
+        details = [
+            dict(_DETAIL.findall(arguments.copy if isinstance(arguments.copy, str) else arguments.set))
+            for arguments in args
+        ]
+        is_set = [not isinstance(arguments.copy, str) for arguments in args]
         kinds = [
             MEMSET_KIND if sets else copy_kind(event.name[:64]) for event, sets in zip(events, is_set, strict=True)
         ]
-        target = [one.get("kind" if sets else "kind_dst") for one, sets in zip(details, is_set, strict=True)]
-        ends = {"src_kind": _memory([one.get("kind_src") for one in details]), "dst_kind": _memory(target)}
-        size = self.sink.integers([one.get("size", one.get("num_bytes")) for one in details])
+        target = [detail.get("kind" if sets else "kind_dst") for detail, sets in zip(details, is_set, strict=True)]
+        ends = {"src_kind": _memory([detail.get("kind_src") for detail in details]), "dst_kind": _memory(target)}
+        size = self.sink.integers([detail.get("size", detail.get("num_bytes")) for detail in details])
         where = self._origin(events, args)
         self.sink.transfers(span | where | ends | {"copy_kind": np.array(kinds), "bytes": size})
 
     def _graphs(self, events: list[Event], args: list, span: dict[str, np.ndarray]) -> None:
         """Take graphs traced as a whole, as ranges, as those of Nsight Systems."""
         self.sink.issues.add("graphs_without_launches", len(events), "see the ranges of kind cuda_graph")
-        graph = self.sink.integers([one.graph for one in args])
+        graph = self.sink.integers([arguments.graph for arguments in args])
         names = [
-            self.sink.range_names.code("CUDA graph" if at == NULL else f"CUDA graph {at}") for at in graph.tolist()
+            self.sink.range_names.code("CUDA graph" if number == NULL else f"CUDA graph {number}")
+            for number in graph.tolist()
         ]
         kind = self.sink.range_kinds.code("cuda_graph")
         self.sink.take("ranges", *span.values(), name=np.array(names), kind=kind)
@@ -231,14 +239,14 @@ class JaxReader:
             *span.values(),
             thread=self.threads.column([event.tid for event in events]),
             name=np.array(codes),
-            correlation=self.sink.integers([one.correlation for one in args]),
+            correlation=self.sink.integers([arguments.correlation for arguments in args]),
         )
 
     def _ranges(self, events: list[Event], args: list, span: dict[str, np.ndarray]) -> None:
         """Take annotations and operations of the host; of a step, which all have one name, its number too."""
         names = [
-            event.name if one.step is None else f"{event.name} (step {str(one.step)[:20]})"
-            for event, one in zip(events, args, strict=True)
+            event.name if arguments.step is None else f"{event.name} (step {str(arguments.step)[:20]})"
+            for event, arguments in zip(events, args, strict=True)
         ]
         self.sink.take(
             "ranges",

@@ -127,9 +127,9 @@ class KinetoReader:
         try:
             self._events()
         except ValueError as error:
-            found = f"it is not a trace: {error}"
+            problem = f"it is not a trace: {error}"
             raise ExportError(
-                source, found, 'JSON with "traceEvents"', "Name the .json or .json.gz file that the profiler wrote."
+                source, problem, 'JSON with "traceEvents"', "Name the .json or .json.gz file that the profiler wrote."
             ) from None
         self._take_pending()
         self._take_begun(is_end=True)
@@ -197,17 +197,17 @@ class KinetoReader:
         left = [event for event in left if self.kinds.get(event.cat) == "ranges"]
         for events, ends in (zip(*ended, strict=True) if ended else ((), ()), (left, [None] * len(left))):
             by_category: dict[str, list[int]] = {}
-            for at, event in enumerate(events):
-                by_category.setdefault(event.cat, []).append(at)
+            for index, event in enumerate(events):
+                by_category.setdefault(event.cat, []).append(index)
             for category, rows in by_category.items():
-                self.ends = [ends[at] for at in rows]
-                self._take(category, [events[at] for at in rows])
+                self.ends = [ends[index] for index in rows]
+                self._take(category, [events[index] for index in rows])
         self.ends = None
         ended.clear()
 
     def _take_pending(self) -> None:
         """Take the events that wait, calls first, which may state what those of the device lack."""
-        for category in sorted(self.pending, key=lambda one: self.map["categories"][one.lower()] != "calls"):
+        for category in sorted(self.pending, key=lambda name: self.map["categories"][name.lower()] != "calls"):
             rows = self.pending[category]
             if rows:
                 self._take(category, rows)
@@ -218,28 +218,28 @@ class KinetoReader:
         categories = [event.cat for event in events]
         # one pass over each category of the window: a loop over all events takes twice as long
         for category in sorted(category for category in set(categories) if category and self.kinds[category]):
-            mine = [event for event in events if event.cat == category and event.ph == "X"]
-            if len(mine) < categories.count(category):
+            complete = [event for event in events if event.cat == category and event.ph == "X"]
+            if len(complete) < categories.count(category):
                 self._count_incomplete(category, events)
             if self.kinds[category] == "functions":
-                start, end, _ = spans_ns(mine)
+                start, end, _ = spans_ns(complete)
                 long = (end - start >= LEAST_FUNCTION_NS).tolist()
-                mine = [
+                complete = [
                     event
-                    for event, is_long in zip(mine, long, strict=True)
+                    for event, is_long in zip(complete, long, strict=True)
                     if isinstance(event.name, str) and (is_long or event.name.startswith(MODULE_CALL))
                 ]
-            if mine:
-                self.pending.setdefault(category, []).extend(mine)
+            if complete:
+                self.pending.setdefault(category, []).extend(complete)
 
     def _count_incomplete(self, category: str, events: list[Event]) -> None:
         """Count events of a category that would last some time, had they been written as complete ones."""
         phases = [str(event.ph) for event in events if event.cat == category]
         passed = ARROWS if self.kinds[category] == "functions" else PAIRED
-        found = sum(phase != "X" and phase not in passed for phase in phases)
-        if found:
+        count = sum(phase != "X" and phase not in passed for phase in phases)
+        if count:
             category = category.lower()
-            self.incomplete[category] = self.incomplete.get(category, 0) + found
+            self.incomplete[category] = self.incomplete.get(category, 0) + count
 
     def _take(self, category: str, events: list[Event]) -> None:
         """Take events of one category."""
@@ -247,13 +247,15 @@ class KinetoReader:
         self.seen[category] = self.seen.get(category, 0) + len(events)
         kind = self.map["categories"][category]
         args = self.own_arguments.get(kind, self.arguments).decode(events)
-        self.flush[kind](CategoryEvents(events, args, self.processes.codes(events, [one.rank for one in args])))
+        self.flush[kind](
+            CategoryEvents(events, args, self.processes.codes(events, [arguments.rank for arguments in args]))
+        )
 
     def _times(self, rows: CategoryEvents) -> tuple[np.ndarray, np.ndarray]:
         start, end, misfits = spans_ns(rows.events)
         if self.ends is not None:
             end, also = times_ns(self.ends)
-            end = np.where([one is None for one in self.ends], NEVER, end)
+            end = np.where([time is None for time in self.ends], NEVER, end)
             misfits = misfits + also
         self.sink.issues.add_all(misfits, "ts or dur")
         return start, end
@@ -270,7 +272,7 @@ class KinetoReader:
             self.sink.issues.add("device_assumed", 1)
             device = [0 if number == -1 else number for number in device]
         stream = [
-            next((one for one in (args.stream, args.queue) if one is not None), event.tid)
+            next((number for number in (args.stream, args.queue) if number is not None), event.tid)
             for event, args in zip(rows.events, rows.args, strict=True)
         ]
         if str in set(map(type, stream)):
@@ -285,10 +287,10 @@ class KinetoReader:
         """Return what links events to calls; none where events of several processes use the same numbers, and for 0,
         which AMD's tracer writes for an event whose call it does not know (roctracer 100).
         """
-        found = [None if self.processes.mixed else args.correlation for args in rows.args]
-        if None in found and not self.processes.mixed and hasattr(rows.args[0], "correlation_id"):  # PaddlePaddle's
-            found = [args.correlation_id if args.correlation is None else args.correlation for args in rows.args]
-        column = self.sink.integers(found)
+        numbers = [None if self.processes.mixed else args.correlation for args in rows.args]
+        if None in numbers and not self.processes.mixed and hasattr(rows.args[0], "correlation_id"):  # PaddlePaddle's
+            numbers = [args.correlation_id if args.correlation is None else args.correlation for args in rows.args]
+        column = self.sink.integers(numbers)
         return np.where(column == 0, NULL, column)
 
     def _launches(self, rows: CategoryEvents) -> None:
@@ -377,7 +379,7 @@ class KinetoReader:
         annotations = are_annotations(rows.events)
         if any(annotations):
             self._ranges(rows.where(annotations))
-            rows = rows.where([not one for one in annotations])
+            rows = rows.where([not is_range for is_range in annotations])
         if not rows.events:
             return
         self._take_operators(rows, *self.operator_codes.of_operators(rows.events, rows.args))
@@ -391,12 +393,12 @@ class KinetoReader:
         modules = rows.where(are_modules)
         if modules.events:
             self._take_operators(modules, *self.operator_codes.of_modules(modules.events))
-        functions = rows.where([not one for one in are_modules])
+        functions = rows.where([not is_module for is_module in are_modules])
         if not functions.events:
             return
         start, end = self._times(functions)
         names = [self._clean(NOT_NAMED.sub("", event.name)) for event in functions.events]
-        name = np.array([self.sink.function_names.code(one) for one in names], np.int64)
+        name = np.array([self.sink.function_names.code(text) for text in names], np.int64)
         thread = self.threads.column([event.tid for event in functions.events])
         self.sink.take("python_functions", start, end, functions.process, thread=thread, name=name)
 

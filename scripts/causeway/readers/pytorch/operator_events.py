@@ -52,7 +52,7 @@ def are_annotations(events: Sequence[Event]) -> list[bool]:
     `user_annotation`.
     """
     old = [(event.cat or "").lower() in OF_OPERATORS and isinstance(event.name, str) for event in events]
-    return [one and bool(_ANNOTATION.search(event.name)) for one, event in zip(old, events, strict=True)]
+    return [is_old and bool(_ANNOTATION.search(event.name)) for is_old, event in zip(old, events, strict=True)]
 
 
 class OperatorCodes:
@@ -60,12 +60,12 @@ class OperatorCodes:
 
     Parameters
     ----------
-    known : OperatorNames
+    operator_names : OperatorNames
         The sink's.
     """
 
-    def __init__(self, known: OperatorNames) -> None:
-        self._known = known
+    def __init__(self, operator_names: OperatorNames) -> None:
+        self._operator_names = operator_names
         self._names: dict[str, tuple[int, int]] = {}
         self._sizes: dict[tuple[bytes, ...], int] = {}
         self._chars = 0
@@ -73,13 +73,13 @@ class OperatorCodes:
     def _name(self, name: object) -> tuple[int, int]:
         """Return the code of a name, and the flag of the phase that it states."""
         name = name[:LONGEST_OPERATOR] if isinstance(name, str) else ""
-        found = self._names.get(name)
-        if found is None:
+        pair = self._names.get(name)
+        if pair is None:
             clean = clean_text(name.removeprefix(MODULE_CALL)) or "(unnamed operator)"
-            found = self._known.names.code(clean), phase_of(clean)
+            pair = self._operator_names.names.code(clean), phase_of(clean)
             if len(self._names) < MOST_NAMES:
-                self._names[name] = found
-        return found
+                self._names[name] = pair
+        return pair
 
     def of_modules(self, events: Sequence[Event]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return name, flags and inputs (none) of module calls, each of shape (n,)."""
@@ -93,15 +93,17 @@ class OperatorCodes:
         pass too (PyTorch 2.9, torch/csrc/autograd/profiler_kineto.cpp).
         """
         rows = []
-        for event, one in zip(events, args, strict=True):
+        for event, stated in zip(events, args, strict=True):
             name, phase = self._name(event.name)
-            if not phase and type(one.sequence) is int and one.sequence >= 0:
-                phase = BACKWARD if one.forward_thread else FORWARD
+            if not phase and type(stated.sequence) is int and stated.sequence >= 0:
+                phase = BACKWARD if stated.forward_thread else FORWARD
             rows.append(
                 (
                     name,
                     OPERATOR | phase,
-                    self._inputs(one.older_dims if one.dims is None else one.dims, one.types, one.strides),
+                    self._inputs(
+                        stated.older_dims if stated.dims is None else stated.dims, stated.types, stated.strides
+                    ),
                 )
             )
         names, flags, inputs = np.array(rows, np.int64).reshape(-1, 3).T
@@ -123,7 +125,7 @@ class OperatorCodes:
     def _input_code(self, dims: bytes, types: bytes, strides: bytes) -> int:
         """Return the code of inputs by the JSON text of their sizes, types and strides; blanks in it mean nothing."""
         try:
-            sizes, kinds = (_VALUE.decode(one) if one else None for one in (dims, types))
+            sizes, kinds = (_VALUE.decode(text) if text else None for text in (dims, types))
         except (ValueError, RecursionError):
             return -1
         if not sizes or not isinstance(sizes, list) or not any(sizes):
@@ -132,7 +134,7 @@ class OperatorCodes:
         types = msgspec.json.encode(kinds) if isinstance(kinds, list) and kinds else b""
         if len(dims) + len(types) > LONGEST_INPUTS:
             return -2
-        return self._known.input_code(dims, types, _layout(sizes, strides))
+        return self._operator_names.input_code(dims, types, _layout(sizes, strides))
 
 
 def _layout(sizes: list, strides: bytes) -> str | None:

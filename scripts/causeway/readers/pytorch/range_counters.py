@@ -36,9 +36,9 @@ class RangeCounters:
         sink : Sink
         """
         start, _ = times_ns([event.ts for event in events])
-        for event, begin, mine in zip(events, start.tolist(), process.tolist(), strict=True):
+        for event, begin, code in zip(events, start.tolist(), process.tolist(), strict=True):
             launch = len(self.rows)
-            self.rows.append((begin, sink.kernel(event.name if isinstance(event.name, str) else None), mine))
+            self.rows.append((begin, sink.kernel(event.name if isinstance(event.name, str) else None), code))
             for metric, value in all_arguments(event.args).items():
                 value = number(value) if isinstance(value, str) else float(value) if type(value) is int else None
                 if value is not None:

@@ -64,7 +64,7 @@ class UnreadEvents:
         categories : collection of str
             Those that are read, in small letters.
         """
-        found = cls()
+        gathered = cls()
         with closing(TraceText(path, set())) as text:
             for events in text.events():
                 unread = [
@@ -73,15 +73,17 @@ class UnreadEvents:
                     if event.ph == "X" and isinstance(event.cat, str) and event.cat.lower() not in categories
                 ]
                 names = Counter(event.cat for event in unread)
-                room = MOST_CATEGORIES - len(found.counts)
-                found.counts.update({one: n for one, n in names.items() if one in found.counts or room > len(names)})
-                found.on_device |= any(_has(event.args, "device") and _has(event.args, "stream") for event in unread)
-                found.of_mps |= any(isinstance(event.name, str) and OF_MPS.search(event.name) for event in events)
-        return found
+                room = MOST_CATEGORIES - len(gathered.counts)
+                gathered.counts.update(
+                    {category: n for category, n in names.items() if category in gathered.counts or room > len(names)}
+                )
+                gathered.on_device |= any(_has(event.args, "device") and _has(event.args, "stream") for event in unread)
+                gathered.of_mps |= any(isinstance(event.name, str) and OF_MPS.search(event.name) for event in events)
+        return gathered
 
     def listed(self) -> str:
         """Return the categories with their counts, the most first."""
-        order = sorted(self.counts.items(), key=lambda one: (-one[1], one[0]))
+        order = sorted(self.counts.items(), key=lambda pair: (-pair[1], pair[0]))
         named = [f"{rows} {elided(clean_text(name), LONGEST_CATEGORY)}" for name, rows in order[:MOST_LISTED]]
         more = len(order) - MOST_LISTED
         return ", ".join(named) + (f" and {more} more categories" if more > 0 else "")
@@ -125,7 +127,7 @@ def without_kernel(
         for category, rows in sorted(incomplete.items())
     ]
     listed = ", ".join(others) or "no event of any category read"
-    found = f"there is no GPU kernel in it ({listed}{'; not read: ' * bool(unread.counts)}{unread.listed()})"
+    problem = f"there is no GPU kernel in it ({listed}{'; not read: ' * bool(unread.counts)}{unread.listed()})"
     distributed = text.facts.get("distributedInfo")
     by_gloo = isinstance(distributed, dict) and distributed.get("backend") == "gloo"
     _, advice = no_launch("by_gloo" if by_gloo else "no_device")
@@ -138,14 +140,14 @@ def without_kernel(
     if any(categories[category] == "launches" for category in incomplete):
         advice = "Write each as one event with ts and dur (ph X), or as a begin and an end (B, E) on one thread."
     if untimed := sum(count for kind, count in left_out.items() if kind in OF_TIMES):
-        found = f"none of its {untimed:,} GPU kernels has times that can be: ts and dur count microseconds"
+        problem = f"none of its {untimed:,} GPU kernels has times that can be: ts and dur count microseconds"
         advice = "Are they nanoseconds? Then divide them by 1,000, or export again."
     if not any(kinds.values()):
-        found, advice = no_launch("no_torch_events" if text.lists else "no_list")
+        problem, advice = no_launch("no_torch_events" if text.lists else "no_list")
     if OF_UNITRACE in kinds:
-        found, advice = no_launch("unitrace")
+        problem, advice = no_launch("unitrace")
     if text.damaged:
-        found = f"the text is damaged after {text.first_damage:,} characters: {text.damaged:,} events"
-        found += " could not be parsed, and of the others none is of a GPU kernel"
+        problem = f"the text is damaged after {text.first_damage:,} characters: {text.damaged:,} events"
+        problem += " could not be parsed, and of the others none is of a GPU kernel"
         advice = "Copy the trace again, or export it again."
-    return ExportError(source, found, "events of category kernel", advice)
+    return ExportError(source, problem, "events of category kernel", advice)

@@ -29,5 +29,5 @@ def kind_of(name: object) -> int:
 
 def stream_or_event(value: object) -> int:
     """Return the number of a stream or an event, `NULL` where there is none: absent, below 0 or `NOTHING`."""
-    found = integer(value)
-    return found if found is not None and 0 <= found < NOTHING else NULL
+    number = integer(value)
+    return number if number is not None and 0 <= number < NOTHING else NULL

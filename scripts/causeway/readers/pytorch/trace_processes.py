@@ -124,24 +124,24 @@ class TraceProcesses:
         process follow; `codes` is of the latest piece.
         """
         try:
-            found = {(event.pid, event.cat) for event in events}
+            pairs = {(event.pid, event.cat) for event in events}
         except TypeError:  # a list or an object: no process
-            found = {(event.pid, event.cat) for event in events if isinstance(event.pid, int | str)}
+            pairs = {(event.pid, event.cat) for event in events if isinstance(event.pid, int | str)}
         begin = 0
-        if len(self._order) > 1 or not found <= self._seen:
-            self._seen = found if len(self._seen) > MOST_SEEN else self._seen | found
-            for at, pid in self._changes(events):
+        if len(self._order) > 1 or not pairs <= self._seen:
+            self._seen = pairs if len(self._seen) > MOST_SEEN else self._seen | pairs
+            for index, pid in self._changes(events):
                 if self._current is not None and not self.mixed:
-                    yield events[begin:at], True
-                    begin = at
+                    yield events[begin:index], True
+                    begin = index
                 self._current = pid
         yield events[begin:], False
 
     def _changes(self, events: list[Event]) -> list[tuple[int, int | str]]:
         """Return where events of another process of the host begin, and which."""
-        found = []
+        changes = []
         current = self._current
-        for at, event in enumerate(events):
+        for index, event in enumerate(events):
             pid = event.pid
             if pid != current and self._kinds.get(event.cat) in HOST and _is_unlabelled(pid):
                 self._returns += pid in self._order
@@ -149,8 +149,8 @@ class TraceProcesses:
                 if len(self._order) < MOST_SEEN:
                     self._order.setdefault(pid, len(self._order))
                 current = pid
-                found.append((at, pid))
-        return found
+                changes.append((index, pid))
+        return changes
 
     def codes(self, events: Sequence[Event], ranks: list) -> np.ndarray:
         """Return the code of each event's process: by the rank in its arguments, else by the label of its process; in a

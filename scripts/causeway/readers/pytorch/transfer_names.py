@@ -22,7 +22,7 @@ def is_copy(grid: object) -> bool:
     return grid in ("-1", -1)
 
 
-def copied(name: object, kind: object, known: Mapping) -> tuple[int, int, int]:
+def copied(name: object, kind: object, rules: Mapping) -> tuple[int, int, int]:
     """Return the direction of a copy, 0 if unknown, and the kinds of memory of its ends, `NO_KIND` if unknown.
 
     Parameters
@@ -31,23 +31,23 @@ def copied(name: object, kind: object, known: Mapping) -> tuple[int, int, int]:
         The event's name; what is no text says nothing.
     kind : object
         Its argument `kind`, which counts where the name says no direction.
-    known : mapping
+    rules : mapping
         The column map, with `copy_kinds` and `memory_kinds`.
     """
     name = _text(name)
     match = _DIRECTION.search(name)
     direction = match[1] or match[2] if match else kind
-    found = known["copy_kinds"].get(direction, 0) if isinstance(direction, str) else 0
+    direction_code = rules["copy_kinds"].get(direction, 0) if isinstance(direction, str) else 0
     ends = _ENDS.search(name)
-    memory = known["memory_kinds"]
+    memory = rules["memory_kinds"]
     source, target = (memory.get(ends[side], NO_KIND) if ends else NO_KIND for side in (1, 2))
-    return found, source, target
+    return direction_code, source, target
 
 
-def memory_set(name: object, known: Mapping) -> int:
+def memory_set(name: object, rules: Mapping) -> int:
     """Return the kind of memory that a memset fills, `NO_KIND` if unknown; the parameters are those of `copied`."""
     match = _SET.search(_text(name))
-    return known["memory_kinds"].get(match[1], NO_KIND) if match else NO_KIND
+    return rules["memory_kinds"].get(match[1], NO_KIND) if match else NO_KIND
 
 
 def _text(name: object) -> str:

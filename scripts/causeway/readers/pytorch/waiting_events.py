@@ -36,7 +36,7 @@ class WaitingEvents:
         # `start_ns` is what each is ordered by: process and correlation in one number, then twice the event's index
         self._by_call = ExternalSort(folder / f".{kind}_by_call.rows", WINDOW_ROWS)
         self._events = ExternalSort(folder / f".{kind}_waiting.rows", WINDOW_ROWS)
-        self._found = ExternalSort(folder / f".{kind}_found.rows", WINDOW_ROWS)
+        self._matched = ExternalSort(folder / f".{kind}_found.rows", WINDOW_ROWS)
 
     def note_calls(self, process: np.ndarray, correlation: np.ndarray, stated: np.ndarray) -> None:
         """Note what calls state.
@@ -65,10 +65,10 @@ class WaitingEvents:
 
     def _note(self, process: np.ndarray, correlation: np.ndarray, index: np.ndarray, stated: np.ndarray) -> None:
         correlation = self._correlations.of(correlation)
-        known = correlation >= 0
-        if known.any():
-            key = process.astype(np.int64)[known] << FittingCorrelations.FITTING_BITS | correlation[known]
-            columns = {"start_ns": key, "index": index[known], "stated": stated.astype(np.int64)[known]}
+        linked = correlation >= 0
+        if linked.any():
+            key = process.astype(np.int64)[linked] << FittingCorrelations.FITTING_BITS | correlation[linked]
+            columns = {"start_ns": key, "index": index[linked], "stated": stated.astype(np.int64)[linked]}
             self._by_call.add(EventBatch(columns))
 
     def resolved(self) -> Iterator[tuple[dict[str, np.ndarray], np.ndarray]]:
@@ -78,7 +78,7 @@ class WaitingEvents:
         if not self._events.rows:
             return
         self._match()
-        found = self._found.blocks()
+        blocks = self._matched.blocks()
         held = EventBatch({"start_ns": np.empty(0, np.int64), "stated": np.empty(0, np.int64)})
         for events in self._events.blocks():
             columns = dict(events.columns)
@@ -89,7 +89,7 @@ class WaitingEvents:
                 count = int(np.searchsorted(held["start_ns"], index[-1], "right"))
                 stated[held["start_ns"][:count] - index[0]] = held["stated"][:count]
                 held = held[count:]
-                if len(held) or (block := next(found, None)) is None:
+                if len(held) or (block := next(blocks, None)) is None:
                     break
                 held = block
             yield columns, stated
@@ -115,12 +115,12 @@ class WaitingEvents:
         of_both = np.minimum(rows["index"][first], rows["index"][first + 1]) == OF_CALL
         # an event states NULL, which is less than all that a call states
         stated = np.maximum(rows["stated"][first], rows["stated"][first + 1])
-        mine = of_both & (index != OF_CALL)
-        if mine.any():
-            self._found.add(EventBatch({"start_ns": index[mine], "stated": stated[mine]}))
+        paired = of_both & (index != OF_CALL)
+        if paired.any():
+            self._matched.add(EventBatch({"start_ns": index[paired], "stated": stated[paired]}))
         return rows[begin[-1] : begin[-1] + 3].copy()
 
     def close(self) -> None:
         """Remove what was spilled."""
-        for rows in (self._by_call, self._events, self._found):
+        for rows in (self._by_call, self._events, self._matched):
             rows.close()

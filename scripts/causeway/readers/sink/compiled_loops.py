@@ -6,7 +6,7 @@ from causeway.numeric.compiled import I8, compiled, int64, void
 
 
 @compiled(void(I8, I8, I8, I8, int64[::1]))
-def latest_open(start, end, times, order, found):
+def latest_open(start, end, times, order, latest):
     """Find for each time the latest-started range that holds it.
 
     Parameters
@@ -14,8 +14,8 @@ def latest_open(start, end, times, order, found):
     start, end : ndarray of int64, shape (n_ranges,)
         Ascending start; closed left, open right.
     times, order : ndarray of int64, shape (n,)
-        Ascending; the place of each in `found`.
-    found : ndarray of int64, shape (n,)
+        Ascending; the place of each in `latest`.
+    latest : ndarray of int64, shape (n,)
         Gets the index of the range, or -1.
     """
     stack = np.empty(start.size, np.int64)
@@ -30,4 +30,4 @@ def latest_open(start, end, times, order, found):
             following += 1
         while top > 0 and end[stack[top - 1]] <= times[i]:
             top -= 1
-        found[order[i]] = stack[top - 1] if top > 0 else -1
+        latest[order[i]] = stack[top - 1] if top > 0 else -1

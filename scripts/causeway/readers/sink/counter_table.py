@@ -71,8 +71,8 @@ class CounterTable:
         ExportError
             If there are more than `MOST_COLUMNS`.
         """
-        base, factor, known = base_unit(unit)
-        if not known:
+        base, factor, is_known = base_unit(unit)
+        if not is_known:
             self.unknown_units.add(unit)
         value = self.parse(text, european)
         if value is None and is_missing(text.strip()):
@@ -80,23 +80,23 @@ class CounterTable:
             self.missing[key] = self.missing.get(key, 0) + bool(text.strip())
             check_metrics(len(self.missing), self.source)
             return
-        at = self.keys.setdefault((section, metric, base), len(self.keys))
+        column = self.keys.setdefault((section, metric, base), len(self.keys))
         check_metrics(len(self.keys), self.source)
         if value is None:
-            self.texts.setdefault(at, {}).setdefault(launch, clean_text(text))
+            self.texts.setdefault(column, {}).setdefault(launch, clean_text(text))
             return
-        self.numeric.add(at)
+        self.numeric.add(column)
         self.launch.append(launch)
-        self.metric.append(at)
+        self.metric.append(column)
         self.value.append(scaled(value, factor))
 
     def add_number(self, launch: int, metric: str, value: float, unit: str = "") -> None:
         """Take one value that is a number already; raises as `add`."""
-        at = self.keys.setdefault(("", metric, unit), len(self.keys))
+        column = self.keys.setdefault(("", metric, unit), len(self.keys))
         check_metrics(len(self.keys), self.source)
-        self.numeric.add(at)
+        self.numeric.add(column)
         self.launch.append(launch)
-        self.metric.append(at)
+        self.metric.append(column)
         self.value.append(value)
 
     def hand_over(
@@ -109,9 +109,11 @@ class CounterTable:
         start_ns: np.ndarray | None = None,
     ) -> None:
         """Give the table to the sink: launches 0, 1, ... with their columns and all metrics."""
-        text_only = {at for at in self.texts if at not in self.numeric}
+        text_only = {column for column in self.texts if column not in self.numeric}
         units = [base for _, _, base in self.keys]
-        not_numbers = sum(len(values) for at, values in self.texts.items() if at in self.numeric or units[at])
+        not_numbers = sum(
+            len(values) for column, values in self.texts.items() if column in self.numeric or units[column]
+        )
         not_numbers += sum(count for key, count in self.missing.items() if self.keys.get(key) in self.numeric or key[2])
         sink.issues.add("not_a_number", not_numbers)
         sink.issues.add(
@@ -182,9 +184,9 @@ def check_metrics(metrics: int, source: str) -> None:
         If they are more than `MOST_COLUMNS`.
     """
     if metrics > MOST_COLUMNS:
-        found = f"it has more than {MOST_COLUMNS:,} different metrics"
+        problem = f"it has more than {MOST_COLUMNS:,} different metrics"
         advice = "Profile fewer metrics, or check that its columns hold what their names say."
-        raise ExportError(source, found, f"at most {MOST_COLUMNS:,} metrics", advice)
+        raise ExportError(source, problem, f"at most {MOST_COLUMNS:,} metrics", advice)
 
 
 def with_duration(fields: list[pa.Field], sink: Sink) -> tuple[list[pa.Field], tuple[str, str] | None]:
@@ -220,11 +222,11 @@ def _cycle_columns(fields: list[pa.Field]) -> tuple[str, str] | None:
 
 def simplified() -> dict[str, tuple[str, int, str, str]]:
     """Return raw name -> (our name, index among the raw names for it, unit, group)."""
-    found = {}
+    by_raw = {}
     for name, entry in column_map("counters")["counters"].items():
         for index, raw in enumerate(entry["raw"]):
-            found[raw] = (name, index, entry["unit"], entry["group"])
-    return found
+            by_raw[raw] = (name, index, entry["unit"], entry["group"])
+    return by_raw
 
 
 def name_metrics(keys: list[Key], text_only: set[int], sink: Sink) -> list[pa.Field]:
@@ -240,12 +242,12 @@ def name_metrics(keys: list[Key], text_only: set[int], sink: Sink) -> list[pa.Fi
         Indices of the metrics that are text.
     sink : Sink
     """
-    known = simplified()
+    by_raw = simplified()
     claims: dict[str, list[tuple[int, int]]] = {}
-    for at, (section, metric, base) in enumerate(keys):
-        entry = known.get(f"{section}/{metric}" if section else metric) or known.get(metric)
-        if entry and at not in text_only and (base in (entry[2], "") or {base, entry[2]}.isdisjoint(_CONVERTED)):
-            claims.setdefault(entry[0], []).append((entry[1], at))
+    for index, (section, metric, base) in enumerate(keys):
+        entry = by_raw.get(f"{section}/{metric}" if section else metric) or by_raw.get(metric)
+        if entry and index not in text_only and (base in (entry[2], "") or {base, entry[2]}.isdisjoint(_CONVERTED)):
+            claims.setdefault(entry[0], []).append((entry[1], index))
     named = {min(candidates)[1]: name for name, candidates in claims.items()}
     groups = {name: entry["group"] for name, entry in column_map("counters")["counters"].items()}
     known_units = {name: entry["unit"] for name, entry in column_map("counters")["counters"].items()}
@@ -257,8 +259,8 @@ def name_metrics(keys: list[Key], text_only: set[int], sink: Sink) -> list[pa.Fi
     taken = set(named.values()) | TAKEN
     fields = []
     renamed = 0
-    for at, (section, metric, base) in enumerate(keys):
-        name = named.get(at)
+    for index, (section, metric, base) in enumerate(keys):
+        name = named.get(index)
         if name is None:
             raw = f"{section} {metric}" if len(sections[metric]) > 1 and section else metric
             raw += f" {base}" if len(units[section, metric]) > 1 else ""
@@ -269,9 +271,9 @@ def name_metrics(keys: list[Key], text_only: set[int], sink: Sink) -> list[pa.Fi
                 suffix += 1
             renamed += name != wish
             taken.add(name)
-        base = base or (known_units[name] if at in named else "")
+        base = base or (known_units[name] if index in named else "")
         column = metric_field(
-            name, clean_text(f"{section}/{metric}" if section else metric), base, text=at in text_only
+            name, clean_text(f"{section}/{metric}" if section else metric), base, text=index in text_only
         )
         if name in groups:
             column = column.with_metadata({**column.metadata, b"group": groups[name].encode()})

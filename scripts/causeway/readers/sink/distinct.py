@@ -23,17 +23,17 @@ def distinct(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     Returns
     -------
-    known : ndarray of int64, shape (k,)
+    uniques : ndarray of int64, shape (k,)
     first : ndarray of int64, shape (k,)
     inverse : ndarray of int64, shape (n,)
     """
     if is_repeated(values):
         return values[:1].astype(np.int64), np.zeros(1, np.int64), repeated(0, values.size)
-    known, codes = _coded(values)
-    order = np.argsort(known)
+    uniques, codes = _coded(values)
+    order = np.argsort(uniques)
     inverted = np.empty(order.size, np.int64)
     inverted[order] = np.arange(order.size)
-    return known[order], _firsts(codes)[order], inverted[codes]
+    return uniques[order], _firsts(codes)[order], inverted[codes]
 
 
 def mapped(values: np.ndarray, number_of: Callable[[int], int]) -> np.ndarray:
@@ -48,8 +48,8 @@ def mapped(values: np.ndarray, number_of: Callable[[int], int]) -> np.ndarray:
     -------
     ndarray of int64, shape (n,)
     """
-    known, _, inverse = distinct(values)
-    return looked_up(np.array([number_of(value) for value in known.tolist()], np.int64), inverse)
+    uniques, _, inverse = distinct(values)
+    return looked_up(np.array([number_of(value) for value in uniques.tolist()], np.int64), inverse)
 
 
 def distinct_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -72,8 +72,8 @@ def distinct_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         return np.arange(min(rows, 1)), repeated(0, rows)
     _, codes = _coded(varying[0])
     for column in varying[1:]:
-        known, own = _coded(column)
-        _, codes = _coded(codes * known.size + own)  # below n squared
+        uniques, own = _coded(column)
+        _, codes = _coded(codes * uniques.size + own)  # below n squared
     return _firsts(codes), codes
 
 
@@ -139,10 +139,10 @@ class RepeatedRows:
         if together.size:
             columns = [column[together] for column in rows.columns.values()]
             first, _ = distinct_rows(columns)
-            found = np.ones(together.size, bool)
-            found[first] = False
-            found &= self._is_known(rows)[together]
-            indices = together[found] - before
+            repeats = np.ones(together.size, bool)
+            repeats[first] = False
+            repeats &= self._is_known(rows)[together]
+            indices = together[repeats] - before
             again[indices[indices >= 0]] = True
             if "correlation" not in rows.columns and again.mean() < LEAST_REPEATED:
                 again[:] = False

@@ -143,8 +143,8 @@ class RecordingDigest:
         codes, inverse = np.unique(kernel, return_inverse=True)
         named = np.array([self._name(code, names[code]) for code in codes.tolist()], np.uint64)[inverse]
         mixed = _mixed(_mixed(_mixed(named) + start.astype(np.uint64)) + duration.astype(np.uint64))
-        for at, values in enumerate((mixed, _mixed(mixed))):
-            self._sums[at] = (self._sums[at] + int(values.sum(dtype=np.uint64))) % (1 << 64)
+        for index, values in enumerate((mixed, _mixed(mixed))):
+            self._sums[index] = (self._sums[index] + int(values.sum(dtype=np.uint64))) % (1 << 64)
         self.launches += len(start)
 
     def _name(self, code: int, name: str) -> int:
@@ -205,8 +205,8 @@ class ClockTick:
             self._note_day(first, len(start))
         else:
             _, inverse, rows = np.unique(start // DAY_NS, return_inverse=True, return_counts=True)
-            for at, count in enumerate(rows.tolist()):
-                self._note_day(int(start[inverse == at].min()), count)
+            for day, count in enumerate(rows.tolist()):
+                self._note_day(int(start[inverse == day].min()), count)
         if self.start_tick_ns != 1:
             self.start_tick_ns = int(np.gcd.reduce(start - self._origin, initial=self.start_tick_ns))
         if not 0 < self.tick_ns < COARSE_NS:
@@ -214,8 +214,8 @@ class ClockTick:
             self.tick_ns = int(np.gcd.reduce(duration, initial=tick))
 
     def _note_day(self, first: int, rows: int) -> None:
-        known, earliest = self._days.get(first // DAY_NS, (0, first))
-        self._days[first // DAY_NS] = known + rows, min(first, earliest)
+        before, earliest = self._days.get(first // DAY_NS, (0, first))
+        self._days[first // DAY_NS] = before + rows, min(first, earliest)
 
     @property
     def resolution_ns(self) -> int:
@@ -236,7 +236,7 @@ class ClockTick:
         """The earliest start of the launches near most of them; None without launches."""
         near = self.near_most()
         starts = [first for _, first in self._days.values()]
-        return min((one for one in starts if near is None or near[0] <= one <= near[1]), default=None)
+        return min((start for start in starts if near is None or near[0] <= start <= near[1]), default=None)
 
     def near_most(self) -> tuple[int, int] | None:
         """Return the earliest and the latest start, ns, that are within `LONGEST_NS` of the day with the most launches,
@@ -245,7 +245,7 @@ class ClockTick:
         """
         if not self._days:
             return None
-        day = max(self._days, key=lambda one: (self._days[one][0], one))
+        day = max(self._days, key=lambda day: (self._days[day][0], day))
         least = day * DAY_NS - LONGEST_NS
         most = (day + 1) * DAY_NS + LONGEST_NS
         return None if least <= min(self._days) * DAY_NS and max(self._days) * DAY_NS <= most else (least, most)

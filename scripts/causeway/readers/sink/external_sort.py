@@ -125,7 +125,7 @@ class ExternalSort:
         rest = self._pending
         self._pending = []
         if not self.runs:
-            yield from (rows[at : at + BLOCK_ROWS] for rows in rest for at in range(0, len(rows), BLOCK_ROWS))
+            yield from (rows[first : first + BLOCK_ROWS] for rows in rest for first in range(0, len(rows), BLOCK_ROWS))
             return
         for rows in rest:
             self._write(rows)
@@ -138,21 +138,21 @@ class ExternalSort:
         file = self._open()
         columns = {}
         begin = block.begin
-        for name, known in block.columns.items():
-            if isinstance(known, np.ndarray):
-                columns[name] = np.broadcast_to(known, (count,))
+        for name, stored in block.columns.items():
+            if isinstance(stored, np.ndarray):
+                columns[name] = np.broadcast_to(stored, (count,))
                 continue
-            columns[name] = np.empty(count, known)
-            file.seek(begin + first * known.itemsize)
+            columns[name] = np.empty(count, stored)
+            file.seek(begin + first * stored.itemsize)
             if file.readinto(columns[name].data) != columns[name].nbytes:
                 raise OSError(errno.EIO, "spilled rows are lost")
-            begin += block.count * known.itemsize
+            begin += block.count * stored.itemsize
         return EventBatch(columns)
 
     def _run_blocks(self, run: list[SpilledBlock], size: int) -> Iterator[EventBatch]:
         for block in run:
-            for at in range(0, block.count, size):
-                yield self._read(block, at, min(size, block.count - at))
+            for first in range(0, block.count, size):
+                yield self._read(block, first, min(size, block.count - first))
 
     def _merged(self) -> Iterator[EventBatch]:
         """Merge the runs: everything before the earliest end of a loaded block is complete and can go.
@@ -167,25 +167,25 @@ class ExternalSort:
         sources = [self._run_blocks(run, size) for run in self.runs]
         loaded = [next(source, None) for source in sources]
         while any(block is not None for block in loaded):
-            ends = [(block["start_ns"][-1], at) for at, block in enumerate(loaded) if block is not None]
+            ends = [(block["start_ns"][-1], index) for index, block in enumerate(loaded) if block is not None]
             bound, _ = heapq.nsmallest(1, ends)[0]
             # runs whose loaded rows end at the bound may go on with it: load on until they pass it
-            for at, block in enumerate(loaded):
+            for index, block in enumerate(loaded):
                 while block is not None and block["start_ns"][-1] == bound:
-                    more = next(sources[at], None)
+                    more = next(sources[index], None)
                     if more is None:
                         break
                     block = EventBatch.concatenated([block, more])
-                loaded[at] = block
+                loaded[index] = block
             parts = []
-            for at, block in enumerate(loaded):
+            for index, block in enumerate(loaded):
                 if block is None:
                     continue
                 cut = int(np.searchsorted(block["start_ns"], bound, "right"))
                 parts.append(block[:cut])
-                loaded[at] = block[cut:] if cut < len(block) else next(sources[at], None)
+                loaded[index] = block[cut:] if cut < len(block) else next(sources[index], None)
             rows = in_order(EventBatch.concatenated(parts))
-            yield from (rows[at : at + BLOCK_ROWS] for at in range(0, len(rows), BLOCK_ROWS))
+            yield from (rows[first : first + BLOCK_ROWS] for first in range(0, len(rows), BLOCK_ROWS))
 
     def close(self) -> None:
         """Drop the rows and remove the spill file."""

@@ -42,18 +42,18 @@ def innermost(start: np.ndarray, end: np.ndarray, times: np.ndarray) -> np.ndarr
         return np.full(len(times), -1, np.int64)
     parent = np.full(len(start), -1, np.int64)
     stack: list[int] = []
-    for at, (begin, stop) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
+    for index, (begin, stop) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
         while stack and end[stack[-1]] <= begin:
             stack.pop()
-        parent[at] = stack[-1] if stack else -1
+        parent[index] = stack[-1] if stack else -1
         if stop > begin:
-            stack.append(at)
-    found = np.searchsorted(start, times, "right") - 1
+            stack.append(index)
+    latest = np.searchsorted(start, times, "right") - 1
     for _ in range(DEPTH):
-        over = (found >= 0) & (end[found] <= times)
+        over = (latest >= 0) & (end[latest] <= times)
         if not over.any():
-            return found
-        found[over] = parent[found[over]]
+            return latest
+        latest[over] = parent[latest[over]]
     return _innermost_of_deep(start, end, times)
 
 
@@ -62,9 +62,9 @@ def _innermost_of_deep(start: np.ndarray, end: np.ndarray, times: np.ndarray) ->
     from causeway.readers.sink.compiled_loops import latest_open
 
     order = np.argsort(times, kind="stable")
-    found = np.empty(len(times), np.int64)
-    latest_open(np.ascontiguousarray(start), np.ascontiguousarray(end), times[order], order, found)
-    return found
+    latest = np.empty(len(times), np.int64)
+    latest_open(np.ascontiguousarray(start), np.ascontiguousarray(end), times[order], order, latest)
+    return latest
 
 
 class OpenRanges:
@@ -105,21 +105,21 @@ class OpenRanges:
 
     def find(self, calls: EventBatch) -> np.ndarray:
         """Return for each call (ordered by start) the number of its innermost range, or `NULL`; int64, shape (n,)."""
-        found = np.full(len(calls), NULL)
+        numbers = np.full(len(calls), NULL)
         if not len(calls):
-            return found
+            return numbers
         self._load_until(int(calls["start_ns"][-1]))
         self._live = live = self._live[self._live["end"] > calls["start_ns"][0]]
         threads = np.unique(np.stack([calls["process"].astype(np.int64), calls["thread"]]), axis=1)
         for process, thread in threads.T.tolist():
             if thread == NULL:
                 continue
-            mine = live[(live["process"] == process) & (live["thread"] == thread)]
+            of_thread = live[(live["process"] == process) & (live["thread"] == thread)]
             rows = np.flatnonzero((calls["process"] == process) & (calls["thread"] == thread))
-            if len(mine):
-                at = innermost(mine["start"], mine["end"], calls["start_ns"][rows])
-                found[rows] = np.where(at >= 0, mine["number"][at], NULL)
-        return found
+            if len(of_thread):
+                index = innermost(of_thread["start"], of_thread["end"], calls["start_ns"][rows])
+                numbers[rows] = np.where(index >= 0, of_thread["number"][index], NULL)
+        return numbers
 
     def drain(self) -> None:
         """Read the stream to its end."""
@@ -211,11 +211,11 @@ class WorkCalls:
         self._load_until(int(work["start_ns"][-1]) + AHEAD_NS)
         if len(self._held):
             keys = self._keys(work)
-            at = np.minimum(np.searchsorted(self._held["key"], keys), len(self._held) - 1)
-            hit = (self._held["key"][at] == keys) & (keys >= 0)
+            position = np.minimum(np.searchsorted(self._held["key"], keys), len(self._held) - 1)
+            hit = (self._held["key"][position] == keys) & (keys >= 0)
             for name, values in facts.items():
-                values[hit] = self._held[name][at[hit]]
-            self._held["launching"][at[hit]] = False  # answered
+                values[hit] = self._held[name][position[hit]]
+            self._held["launching"][position[hit]] = False  # answered
         return facts
 
     @staticmethod
@@ -239,10 +239,10 @@ def pieces_in_order(sources: list[Iterator[EventBatch]]) -> Iterator[tuple[int, 
     loaded = [next(source, None) for source in full]
     while any(block is not None for block in loaded):
         bound = min(int(block["start_ns"][-1]) for block in loaded if block is not None)
-        for at, block in enumerate(loaded):
+        for index, block in enumerate(loaded):
             if block is None:
                 continue
             cut = int(np.searchsorted(block["start_ns"], bound, "right"))
             if cut:
-                yield at, block[:cut]
-            loaded[at] = block[cut:] if cut < len(block) else next(full[at], None)
+                yield index, block[:cut]
+            loaded[index] = block[cut:] if cut < len(block) else next(full[index], None)

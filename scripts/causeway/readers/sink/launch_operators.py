@@ -85,7 +85,7 @@ class LaunchOperators:
     ----------
     blocks : iterator of EventBatch
         Operators: start_ns, duration_ns, process, thread, name (codes of `names`), flags, inputs; ordered by start.
-    known : OperatorNames
+    operator_names : OperatorNames
     range_text : callable
         Gives the text of a range's name by its code.
     ranges_are_operators : bool
@@ -95,7 +95,7 @@ class LaunchOperators:
     def __init__(
         self,
         blocks: Iterator[EventBatch],
-        known: OperatorNames,
+        operator_names: OperatorNames,
         range_text: Callable[[int], str],
         ranges_are_operators: bool,
     ) -> None:
@@ -103,7 +103,7 @@ class LaunchOperators:
 
         self._sweep = operator_sweep
         self._blocks = blocks
-        self._known = known
+        self._operator_names = operator_names
         self._range_text = range_text
         self._ranges_are_operators = ranges_are_operators
         self._described: dict[int, tuple[int, int, int]] = {}
@@ -131,12 +131,12 @@ class LaunchOperators:
 
     def _description(self, code: int) -> tuple[int, int, int]:
         """Return name, flags and inputs of a range by the code of its text."""
-        found = self._described.get(code)
-        if found is None:
+        described = self._described.get(code)
+        if described is None:
             name, flags, sizes = described_range(self._range_text(code), self._ranges_are_operators)
-            inputs = self._known.input_code(*sizes) if sizes else -1
-            found = self._described[code] = (self._known.names.code(name), flags, inputs)
-        return found
+            inputs = self._operator_names.input_code(*sizes) if sizes else -1
+            described = self._described[code] = (self._operator_names.names.code(name), flags, inputs)
+        return described
 
     def _add(self, rows: EventBatch, name: np.ndarray, flags: np.ndarray, inputs: np.ndarray) -> None:
         more = np.empty(len(rows), _OPEN)
@@ -191,7 +191,7 @@ class LaunchOperators:
         call_thread = self._thread_numbers(calls["process"], calls["thread"], False)
         call_thread = np.where((calls["thread"] == NULL) | (calls["correlation"] < 0), -1, call_thread)
         self._stacks = self._sweep.room_for(len(self._threads), self._stacks)
-        found = self._sweep.around_calls(
+        enclosing = self._sweep.around_calls(
             {name: np.ascontiguousarray(scopes[name], np.int64) for name in ("start", "end", "name", "flags", "inputs")}
             | {"thread": scope_thread},
             np.ascontiguousarray(calls["start_ns"]),
@@ -199,8 +199,8 @@ class LaunchOperators:
             self._stacks,
             self._paths,
         )
-        inputs = found[4]
-        return self._codes([*found[:4]]), np.where(inputs == -1, NULL, np.where(inputs == -2, LOST, inputs))
+        inputs = enclosing[4]
+        return self._codes([*enclosing[:4]]), np.where(inputs == -1, NULL, np.where(inputs == -2, LOST, inputs))
 
     def _codes(self, columns: list[np.ndarray]) -> np.ndarray:
         """Return a code for each distinct row of leaf, outermost, path and flags."""
@@ -218,18 +218,18 @@ class LaunchOperators:
     def innermost_range(self, code: int) -> str:
         """Return the name of the innermost range or module of an operator, for a code of `find`; '' without one."""
         names = self._sweep.names_of(list(self._rows)[code][2], self._paths)
-        return self._known.names.texts[names[-1]] if len(names) else ""
+        return self._operator_names.names.texts[names[-1]] if len(names) else ""
 
     def operator_rows(self, codes: list[int]) -> dict[str, list[Any]]:
         """Return the columns of `operators` but its number, for codes of `find`."""
-        texts = self._known.names.texts
+        texts = self._operator_names.names.texts
         rows = list(self._rows)
         paths: dict[int, str | None] = {}
         columns: dict[str, list[Any]] = {"name": [], "outermost": [], "module": [], "phase": []}
         for code in codes:
             leaf, outermost, path, flags = rows[code]
             if path not in paths:
-                names = [texts[at] for at in self._sweep.names_of(path, self._paths)]
+                names = [texts[number] for number in self._sweep.names_of(path, self._paths)]
                 paths[path] = "/".join(name.replace("/", "|") for name in names)[:LONGEST_PATH] or None
             columns["name"].append(texts[leaf][:LONGEST_OPERATOR] if leaf >= 0 else None)
             columns["outermost"].append(texts[outermost][:LONGEST_OPERATOR] if outermost >= 0 else None)
@@ -239,7 +239,7 @@ class LaunchOperators:
 
     def sizes_of(self, code: int) -> tuple[str, str, int | None, int | None, str | None] | None:
         """Return a row of `shapes` but its number, for a code of `find`; None if no input is a tensor."""
-        dims, types, layout = self._known.inputs[code]
+        dims, types, layout = self._operator_names.inputs[code]
         sizes = input_sizes(dims, types)
         return None if sizes is None else (*sizes, layout)
 
@@ -269,17 +269,17 @@ class OperatorNumbers:
             Codes of `LaunchOperators.find`.
         """
         self.lost += int(((operator == LOST) | (inputs == LOST)).sum())
-        found = {"operator": self._numbered(operator, self._operator), "shape": self._numbered(inputs, self._inputs)}
+        numbered = {"operator": self._numbered(operator, self._operator), "shape": self._numbered(inputs, self._inputs)}
         return {
-            name: nullable(np.where(numbers == LOST, NULL, numbers), pa.uint32()) for name, numbers in found.items()
+            name: nullable(np.where(numbers == LOST, NULL, numbers), pa.uint32()) for name, numbers in numbered.items()
         }
 
     @staticmethod
     def _numbered(codes: np.ndarray, number: Callable[[int], int]) -> np.ndarray:
-        known, first, inverse = distinct(codes)
-        numbers = np.full(len(known), NULL)
-        for at in np.argsort(first, kind="stable").tolist():
-            numbers[at] = known[at] if known[at] < 0 else number(int(known[at]))
+        uniques, first, inverse = distinct(codes)
+        numbers = np.full(len(uniques), NULL)
+        for index in np.argsort(first, kind="stable").tolist():
+            numbers[index] = uniques[index] if uniques[index] < 0 else number(int(uniques[index]))
         return numbers[inverse]
 
     def _operator(self, code: int) -> int:
@@ -313,15 +313,15 @@ class CommunicationRanges:
     Parameters
     ----------
     operators : LaunchOperators
-    known : sequence of bool
+    by_name : sequence of bool
         By code of a kernel, whether it is communication by its name.
     """
 
-    def __init__(self, operators: LaunchOperators, known: Sequence[bool]) -> None:
+    def __init__(self, operators: LaunchOperators, by_name: Sequence[bool]) -> None:
         self._operators = operators
-        self._known = np.array(known, bool)
+        self._by_name = np.array(by_name, bool)
         self._says: dict[int, bool] = {}
-        self._outside = np.zeros(self._known.size, bool)
+        self._outside = np.zeros(self._by_name.size, bool)
         self._computing: set[tuple[int, ...]] = set()
         self._streams_of: dict[int, set[tuple[int, ...]]] = {}
 
@@ -338,7 +338,7 @@ class CommunicationRanges:
         says = self._say(operator)
         self._outside[kernel[~says]] = True
         columns = [rows[name] for name in ("process", "device", "stream")]
-        computes = ~says & ~self._known[kernel]
+        computes = ~says & ~self._by_name[kernel]
         self._computing.update(distinct_keys([column[computes] for column in columns])[0])
         for code, *stream in distinct_keys([kernel[says], *(column[says] for column in columns)])[0]:
             self._streams_of.setdefault(code, set()).add(tuple(stream))

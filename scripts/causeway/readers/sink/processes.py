@@ -272,9 +272,9 @@ class OtherContexts:
         """
         for key, gpu in self._gpu_of.items() if self._rows else ():
             turns = self._turns_of(gpu)
-            mine = start_ns[(process == key[0]) & (device == key[1])]
-            at = np.searchsorted(turns.start, mine, "right") - 1
-            owner = turns.owner[at[at >= 0]]
+            starts = start_ns[(process == key[0]) & (device == key[1])]
+            turn = np.searchsorted(turns.start, starts, "right") - 1
+            owner = turns.owner[turn[turn >= 0]]
             counts = np.bincount(owner[owner >= 0], minlength=len(turns.pids))
             self._starts[key] = self._starts.get(key, 0) + counts
 
@@ -302,11 +302,11 @@ class OtherContexts:
                 continue
             gpu = self._gpu_of[key]
             turns = self._turns_of(gpu)
-            known = [other for of, other in own.items() if self._gpu_of[of] == gpu and other is not None]
+            recorded = [other for of, other in own.items() if self._gpu_of[of] == gpu and other is not None]
             start = turns.start[:-1]
             duration = turns.start[1:] - start
             who = turns.owner[:-1]
-            chosen = (who != NOBODY) & ~np.isin(who, known) & (duration > 0)
+            chosen = (who != NOBODY) & ~np.isin(who, recorded) & (duration > 0)
             pid = np.array([*turns.pids, NULL])[who[chosen]]
             where = np.broadcast_to(np.array([[ranks[key[0]]], [key[1]]]), (2, pid.size))
             parts.append(np.stack([start[chosen], duration[chosen], *where, pid]))

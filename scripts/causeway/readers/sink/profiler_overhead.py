@@ -125,11 +125,11 @@ def disjoint(rows: np.ndarray) -> np.ndarray:
     ndarray of int64, shape (4, at most n)
         By process, then start.
     """
-    found = [rows[:, :0]]
+    parts = [rows[:, :0]]
     for process in np.unique(rows[PROCESS]).tolist():
-        mine = rows[:, rows[PROCESS] == process]
-        mine = mine[:, np.lexsort([-mine[END], mine[START]])]
-        reach = np.append(mine[START, :1], np.maximum.accumulate(mine[END])[:-1])
-        mine[START] = np.maximum(mine[START], reach)
-        found.append(mine[:, mine[END] > mine[START]])
-    return np.concatenate(found, axis=1)
+        intervals = rows[:, rows[PROCESS] == process]
+        intervals = intervals[:, np.lexsort([-intervals[END], intervals[START]])]
+        reach = np.append(intervals[START, :1], np.maximum.accumulate(intervals[END])[:-1])
+        intervals[START] = np.maximum(intervals[START], reach)
+        parts.append(intervals[:, intervals[END] > intervals[START]])
+    return np.concatenate(parts, axis=1)

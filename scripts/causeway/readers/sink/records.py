@@ -101,19 +101,19 @@ class CounterRows:
     label: np.ndarray | None = None
     launch: np.ndarray | None = None
 
-    def where(self, mine: np.ndarray) -> "CounterRows":
-        """Return the rows for which `mine`, ndarray of bool and shape (n,), is true."""
+    def where(self, mask: np.ndarray) -> "CounterRows":
+        """Return the rows for which `mask`, ndarray of bool and shape (n,), is true."""
 
         def part(column: np.ndarray | pa.Array) -> np.ndarray | pa.Array:
-            return column.filter(pa.array(mine)) if isinstance(column, pa.Array | pa.ChunkedArray) else column[mine]
+            return column.filter(pa.array(mask)) if isinstance(column, pa.Array | pa.ChunkedArray) else column[mask]
 
         columns = {name: getattr(self, name) for name in ("start_ns", "device", "label", "launch")}
         return CounterRows(
-            kernel=self.kernel[mine],
-            process=self.process if isinstance(self.process, int) else self.process[mine],
+            kernel=self.kernel[mask],
+            process=self.process if isinstance(self.process, int) else self.process[mask],
             values={name: part(column) for name, column in self.values.items()},
-            shape={name: column[mine] for name, column in self.shape.items()},
-            **{name: None if column is None else column[mine] for name, column in columns.items()},
+            shape={name: column[mask] for name, column in self.shape.items()},
+            **{name: None if column is None else column[mask] for name, column in columns.items()},
         )
 
 
@@ -133,7 +133,7 @@ class FittingIds:
 
     def __init__(self) -> None:
         self.merged = 0
-        self._known: dict[str, dict[int, int]] = {}
+        self._numbers: dict[str, dict[int, int]] = {}
 
     def of(self, what: str, values: np.ndarray) -> np.ndarray:
         """Return ids that fit; absent ones are 0 (of threads: stay absent), those too large are numbered in order of
@@ -159,17 +159,17 @@ class FittingIds:
             values = np.where(values == NULL, 0, values)
             unfit = (values < 0) | (values >= limit)
         if unfit.any():
-            known = self._known.setdefault(what, {})
+            numbers = self._numbers.setdefault(what, {})
             values = values.copy()
-            values[unfit] = [self._number(known, value, first, limit - 1) for value in values[unfit].tolist()]
+            values[unfit] = [self._number(numbers, value, first, limit - 1) for value in values[unfit].tolist()]
         return values
 
-    def _number(self, known: dict[int, int], value: int, first: int, last: int) -> int:
+    def _number(self, numbers: dict[int, int], value: int, first: int, last: int) -> int:
         """Return the number of an id that does not fit, `last` where there are too many."""
-        if value not in known and first + len(known) >= last:
+        if value not in numbers and first + len(numbers) >= last:
             self.merged += 1
             return last
-        return known.setdefault(value, first + len(known))
+        return numbers.setdefault(value, first + len(numbers))
 
 
 class FittingCorrelations:
@@ -190,7 +190,7 @@ class FittingCorrelations:
 
     def __init__(self) -> None:
         self.lost = 0
-        self._known: dict[int, int] = {}
+        self._halves: dict[int, int] = {}
 
     def of(self, values: np.ndarray) -> np.ndarray:
         """Return correlations that fit.
@@ -210,9 +210,9 @@ class FittingCorrelations:
         upper, inverse = np.unique(values[large] >> self.BITS, return_inverse=True)
         numbers = []
         for half in upper.tolist():
-            if half not in self._known and len(self._known) < self.MOST:
-                self._known[half] = len(self._known) + 1
-            numbers.append(self._known.get(half, NULL))
+            if half not in self._halves and len(self._halves) < self.MOST:
+                self._halves[half] = len(self._halves) + 1
+            numbers.append(self._halves.get(half, NULL))
         number = np.array(numbers)[inverse]
         fitting = number << self.BITS | values[large] & (1 << self.BITS) - 1
         values = values.copy()
@@ -267,7 +267,7 @@ class GridsInBlocks:
     def __init__(self, configurations: RowCodes, issues: Issues, is_mixed: bool) -> None:
         self._configurations = configurations
         self._issues = issues
-        self._known: dict[tuple[int, int], int] = {}
+        self._in_blocks: dict[tuple[int, int], int] = {}
         self._is_mixed = is_mixed
 
     def of(self, configuration: np.ndarray, work_items: np.ndarray) -> np.ndarray:
@@ -298,17 +298,17 @@ class GridsInBlocks:
         if work_items == 0:
             return code
         row = list(self._configurations.rows[code])
-        if (code, work_items) not in self._known:
+        if (code, work_items) not in self._in_blocks:
             pairs = zip(_GRID, _BLOCK, strict=True) if work_items == 1 else ()
             blocks = [size for grid, block in pairs if (size := _blocks(row[grid], row[block])) is not None]
             made = list(row)
-            for at, grid in enumerate(_GRID):
-                made[grid] = blocks[at] if len(blocks) == len(_GRID) else NULL
-            self._known[code, work_items] = self._configurations.code_of(tuple(made))
-        found = self._known[code, work_items]
-        lost = self._configurations.rows[found][_GRID[0]] == NULL != row[_GRID[0]]
+            for index, grid in enumerate(_GRID):
+                made[grid] = blocks[index] if len(blocks) == len(_GRID) else NULL
+            self._in_blocks[code, work_items] = self._configurations.code_of(tuple(made))
+        converted = self._in_blocks[code, work_items]
+        lost = self._configurations.rows[converted][_GRID[0]] == NULL != row[_GRID[0]]
         self._issues.add("grids_of_unknown_unit", count if lost else 0)
-        return found
+        return converted
 
 
 def _blocks(items: int, size: int) -> int | None:

@@ -144,11 +144,11 @@ class StarWriter:
 
     def _of_ranks(self, rows: EventBatch) -> EventBatch:
         """Return the rows of processes that are ranks; count the others."""
-        mine = looked_up(self.rank, rows["process"]) >= 0
-        if mine.all():
+        of_ranks = looked_up(self.rank, rows["process"]) >= 0
+        if of_ranks.all():
             return rows
-        self.sink.issues.add("other_processes", int((~mine).sum()))
-        return rows[mine]
+        self.sink.issues.add("other_processes", int((~of_ranks).sum()))
+        return rows[of_ranks]
 
     def _span(self, start: np.ndarray, duration: np.ndarray | int, launches: bool) -> None:
         """Widen the export's span by events in order of their starts; other work counts where there are no launches."""
@@ -191,12 +191,12 @@ class StarWriter:
         find = calls.find if self.sink.count_of("calls") else calls.unknown
         with contextlib.ExitStack() as stack:
             writers = {kind: stack.enter_context(self.sink.writer(kind)) for kind in kinds}
-            for at, block in pieces_in_order([blocks[kind] for kind in kinds]):
+            for index, block in pieces_in_order([blocks[kind] for kind in kinds]):
                 rows = self._of_ranks(block)
                 if len(rows):
                     call = find(rows)
-                    columns = columns_of[kinds[at]](kinds[at], rows, call) | call_columns(call)
-                    writers[kinds[at]].write(self.table(kinds[at], rows, columns))
+                    columns = columns_of[kinds[index]](kinds[index], rows, call) | call_columns(call)
+                    writers[kinds[index]].write(self.table(kinds[index], rows, columns))
             self.facts.tables |= {kind: writer.rows for kind, writer in writers.items()}
         if "launches" in kinds:
             self._cut_overruns()
@@ -285,10 +285,10 @@ class StarWriter:
         """Return the rows of processes that are ranks, with their places among the launches that are left; count the
         others.
         """
-        mine = np.broadcast_to(self.rank[rows.process] >= 0, len(rows.kernel))
-        if not mine.all():
-            self.sink.issues.add("other_processes", int((~mine).sum()))
-            rows = rows.where(mine)
+        of_ranks = np.broadcast_to(self.rank[rows.process] >= 0, len(rows.kernel))
+        if not of_ranks.all():
+            self.sink.issues.add("other_processes", int((~of_ranks).sum()))
+            rows = rows.where(of_ranks)
         if self.launches_left_out and rows.launch is not None:
             # of a repeated launch, the one before it that is left
             before = np.searchsorted(np.concatenate(self.launches_left_out), rows.launch, side="right")
@@ -335,7 +335,7 @@ class StarWriter:
             ),
         }
         shape = np.array([row[2:] for row in rows], np.int64)
-        table |= {name: nullable(shape[:, at], pa.int64()) for at, name in enumerate(LAUNCH_SHAPE)}
+        table |= {name: nullable(shape[:, index], pa.int64()) for index, name in enumerate(LAUNCH_SHAPE)}
         with self.sink.writer("configurations") as writer:
             writer.write(pa.table(table))
         with self.sink.writer("kernels") as writer:
@@ -354,11 +354,11 @@ class StarWriter:
         self.facts.tables |= {"configurations": len(rows), "kernels": len(kernels.codes)}
 
     def _write_devices(self) -> None:
-        known: dict[tuple[int, int], dict[str, Any]] = {}
+        facts_of: dict[tuple[int, int], dict[str, Any]] = {}
         for process, device in sorted(self.used_devices):
-            known.setdefault((int(self.rank[process]), device), {}).update(self.sink.device_facts(process, device))
+            facts_of.setdefault((int(self.rank[process]), device), {}).update(self.sink.device_facts(process, device))
         rows = [
-            {"rank": rank, "device": device, **facts} for (rank, device), facts in sorted(known.items()) if rank >= 0
+            {"rank": rank, "device": device, **facts} for (rank, device), facts in sorted(facts_of.items()) if rank >= 0
         ]
         if not rows:
             return
@@ -394,7 +394,7 @@ class _Launches:
         if not sink.count_of("calls") or not any(map(says_communication, names)):
             return None
         classes = [kernel_class(name, sink.communication) for name in sink.kernels.texts]
-        return CommunicationRanges(operators, [one == COMMUNICATION_KERNEL for one in classes])
+        return CommunicationRanges(operators, [kind == COMMUNICATION_KERNEL for kind in classes])
 
     def blocks(self) -> Iterator[EventBatch]:
         """Give the launches of ranks in order, each once; note the places of the others."""
@@ -467,11 +467,11 @@ class _RangesAndCalls:
                 self.writers[table] = self.sink.writer(table)
         self.open_ranges = OpenRanges(self._ranges())
         launching = np.array([bool(_LAUNCHING.search(name)) for name in self.sink.call_names.texts], bool)
-        known = self.sink.operator_names
+        operator_names = self.sink.operator_names
         texts = self.sink.range_names.texts
         own = bool(self.sink.count_of("operators"))
         self._of_operators = self._operators()
-        self.operators = LaunchOperators(self._of_operators, known, texts.__getitem__, not own)
+        self.operators = LaunchOperators(self._of_operators, operator_names, texts.__getitem__, not own)
         if "calls" not in self.writers:
             self.operators.close()
         work_items = np.array([name in self.sink.work_item_calls for name in self.sink.call_names.texts], bool)

@@ -106,17 +106,17 @@ class StreamOrder:
         has_calls = not (is_repeated(called) and called[0] == NULL)
         falls: list[int] = []
         order = np.argsort(stream.astype(np.uint16), kind="stable")  # numbers of 16 bits are sorted by their digits
-        for at in np.split(order, np.flatnonzero(np.diff(stream[order])) + 1):
-            number = int(stream[at[0]])
-            series = rows["correlation"][at]
-            late = self._late(number, start[at], called[at], returned[at]) if has_calls else np.zeros(at.size, bool)
+        for own in np.split(order, np.flatnonzero(np.diff(stream[order])) + 1):
+            number = int(stream[own[0]])
+            series = rows["correlation"][own]
+            late = self._late(number, start[own], called[own], returned[own]) if has_calls else np.zeros(own.size, bool)
             if late.any():
                 self.late += int(late.sum())
-                self.late_ns += int(rows["duration_ns"][at[late]].sum())
-                self.most_late_ns = max(self.most_late_ns, int((start[at] - returned[at])[late].max()))
+                self.late_ns += int(rows["duration_ns"][own[late]].sum())
+                self.most_late_ns = max(self.most_late_ns, int((start[own] - returned[own])[late].max()))
             # the place of one that is late among the others says nothing of the clock
-            falls += at[self._falls(number, np.where(late, NULL, series))].tolist()
-            self._note_ends(number, series, start[at], start[at] + rows["duration_ns"][at])
+            falls += own[self._falls(number, np.where(late, NULL, series))].tolist()
+            self._note_ends(number, series, start[own], start[own] + rows["duration_ns"][own])
         self.resets += len(falls)
         if falls and self.first_reset is None:
             self.first_reset = int(start[min(falls)])
@@ -322,7 +322,7 @@ class Cuts:
         low = np.searchsorted(self.rows["start_ns"], rows["start_ns"][0])
         high = np.searchsorted(self.rows["start_ns"], rows["start_ns"][-1], "right")
         names = ("start_ns", "full_ns", "rank", "device", "stream")
-        cut = {tuple(int(one[name]) for name in names): int(one["duration_ns"]) for one in self.rows[low:high]}
+        cut = {tuple(int(row[name]) for name in names): int(row["duration_ns"]) for row in self.rows[low:high]}
         if not cut:
             return rows["duration_ns"]
         columns = (rows["start_ns"], rows["duration_ns"], rank, rows["device"], rows["stream"])
@@ -336,23 +336,23 @@ def _cut_in(block: dict[str, np.ndarray], behind: dict[tuple[int, ...], _Behind]
     order = np.lexsort([block[name] for name in names])
     ids = np.stack([block[name][order].astype(np.int64) for name in names])
     bounds = np.flatnonzero(np.concatenate([[True], (ids[:, 1:] != ids[:, :-1]).any(axis=0), [True]]))
-    found = [np.empty(0, _CUT)]
+    cuts = [np.empty(0, _CUT)]
     for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         rank, device, stream = ids[:, begin].tolist()
         key = rank, device, stream
         if key in behind:
-            at = order[begin:end]
-            start, duration, call = (block[name][at] for name in ("start_ns", "duration_ns", "correlation"))
+            own = order[begin:end]
+            start, duration, call = (block[name][own] for name in ("start_ns", "duration_ns", "correlation"))
             cut, until, behind[key] = _cut_on_stream(start, duration, call, behind[key], unsure_ns)
             rows = np.empty(cut.size, _CUT)
-            rows["row"] = at[cut]
+            rows["row"] = own[cut]
             rows["start_ns"] = start[cut]
             rows["duration_ns"] = until - start[cut]
             rows["full_ns"] = duration[cut]
             for name, number in zip(names, key, strict=True):
                 rows[name] = number
-            found.append(rows)
-    rows = np.concatenate(found)
+            cuts.append(rows)
+    rows = np.concatenate(cuts)
     return rows[np.argsort(rows["row"])]
 
 

@@ -104,8 +104,8 @@ class FinalNumbers:
         fresh = codes[numbers < 0]
         if not len(fresh):
             return numbers
-        first, at = np.unique(fresh, return_index=True)
-        for code in first[np.argsort(at)].tolist():
+        first, position = np.unique(fresh, return_index=True)
+        for code in first[np.argsort(position)].tolist():
             self._number[code] = len(self.codes)
             self.codes.append(code)
         return looked_up(self._number, codes)
