@@ -281,11 +281,6 @@ def test_a_second_run_does_nothing(demo):
     ("module", "again", "untouched"),
     [
         (
-            "findings/causes.py",
-            {"write_overview"},
-            {"normalise_export", "align_clocks", "discover_causes"},
-        ),
-        (
             "plotting/drawing/theme.py",
             {"plot_figures", "write_overview"},
             {"normalise_export", "align_clocks", "discover_causes"},
@@ -417,6 +412,7 @@ def test_the_sample_of_the_documentation_says_what_the_run_says(demo):
     assert said[0] == said[1] != []
 
 
+@pytest.mark.slow
 def test_the_report_in_a_single_file_opens_and_stays_small(demo, watched):
     run = run_snakemake(demo.parent, "--report", "results/report.html", root=demo.parent / "checkout", forked=True)
     assert run.returncode == 0, run.stdout[-4000:]
