@@ -74,7 +74,7 @@ def of_agreement(count, path):
             "state": "opposite" if cause % 3 == 0 else "agrees",
         }
         for number in range(count)
-        for cause in range(count)
+        for cause in range(min(count, 40))
     ]
     write(
         draw_kernel_agreement(
