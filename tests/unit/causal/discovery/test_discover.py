@@ -199,15 +199,6 @@ def test_the_previous_deviation_is_a_control_and_no_cause():
     assert any("successive launches resemble each other" in note for note in outcome.notes)
 
 
-@pytest.mark.usefixtures("exact_shares")
-def test_the_same_input_gives_the_same_bytes(tmp_path):
-    table = make_table(9950, n=400, p=60)
-    for folder in ("a", "b"):
-        write_scope(correct([found(table)])[0], tmp_path / folder)
-    for name in ("graph.json", "contributions.parquet"):
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-
-
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal(400)
 Y = 100 + X + 0.3 * RNG.standard_normal(400)
