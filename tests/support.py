@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from causeway.core.errors import CausewayError
 from forked_snakemake import is_plan, run_plan
 from progress import run_by_progress
@@ -23,6 +25,12 @@ REAL = DATA if DATA.is_dir() else OF_THE_CLONE
 """All real exports where they are, else those of the clone, with the same names under both."""
 RULE_FILES = sorted([*(ROOT / "rules").glob("*.smk"), *(ROOT / "lab" / "rules").glob("*.smk")])
 """Files of rules, those of the lab included."""
+
+
+def few(values, quick):
+    """Return the values of a parametrisation: the first few for every run of the tests, the others for the slow one."""
+    slow = [pytest.param(value, marks=pytest.mark.slow) for value in values if value not in values[:quick]]
+    return [*values[:quick], *slow]
 
 
 @functools.cache

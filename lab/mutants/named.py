@@ -9,6 +9,5 @@ QUICK = (
     "keys of keystreams have two bytes of entropy",
     "offsets of Arrow batches are believed",
     "carries are lost",
-    "names of seeds run into one another",
 )
 """Those that every run of the tests tries: mistakes that once went unnoticed, and one of each further kind; seconds each."""

@@ -1,4 +1,4 @@
-"""Every kind of static figure in a browser, with one item and with hundreds: no text over another, none cut off,
+"""Every kind of static figure in a browser, with hundreds of items and with few: no text over another, none cut off,
 none too faint.
 """
 
@@ -20,9 +20,10 @@ from causeway.plotting.figures.comparison import draw_changes, draw_ratios, draw
 from causeway.plotting.figures.kernel_agreement import HEAD, draw_kernel_agreement
 from causeway.plotting.pages.fleet_page import draw_coverage, draw_errors
 from looks import cut, faint, overlapping, show_drawing, unreadable
+from support import few
 
-SIZES = (1, *(pytest.param(size, marks=pytest.mark.slow) for size in (5, 60)), 200)
-"""One item and hundreds in every run; a few, and some dozens, among the slow tests."""
+SIZES = few([200, 1, 5, 60], 1)
+"""Hundreds of items in every run; one, a few, and some dozens among the slow tests."""
 LONG = (
     "void at::native::vectorized_elementwise_kernel<{0}, at::native::BUnaryFunctor<float, bool,"
     " at::native::MulFunctor<{0}>>>(int)"
@@ -74,7 +75,7 @@ def of_agreement(count, path):
             "state": "opposite" if cause % 3 == 0 else "agrees",
         }
         for number in range(count)
-        for cause in range(count)
+        for cause in range(min(count, 40))
     ]
     write(
         draw_kernel_agreement(

@@ -54,19 +54,27 @@ def shown(made, watched, name=PAGE, **media):
 
 @pytest.fixture(scope="module")
 def opened(made, browser):
-    """The page of the dataset, shown once for all tests that leave it as it is: to draw it takes three seconds."""
+    """The page of the dataset, shown once for all tests, each of which leaves what the others look at: to draw it takes
+    three seconds.
+    """
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     watched = Watched(page)
-    shown(made, watched)
+    shown(made, watched, color_scheme="light")
     yield watched
     page.close()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(420, "dark"), (1440, "light")])
-@pytest.mark.parametrize("name", [PAGE, "index.html"])
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"), [(PAGE, 420, "dark"), ("index.html", 420, "dark"), ("index.html", 1440, "light")]
+)
 def test_a_page_is_silent_offline_and_no_wider_than_the_window(made, watched, name, width, scheme):
     watched.page.set_viewport_size({"width": width, "height": 900})
-    page = shown(made, watched, name, color_scheme=scheme)
+    shown(made, watched, name, color_scheme=scheme)
+    assert_silent_and_fitting(watched)
+
+
+def assert_silent_and_fitting(watched):
+    page = watched.page
     assert watched.said == []
     assert watched.outside() == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
@@ -115,8 +123,8 @@ def test_a_drag_zooms_and_a_double_click_goes_back(opened):
     assert page.evaluate(whole, f"{TARGET}-bins") == before
 
 
-def test_a_drag_along_an_axis_keeps_the_lines_that_pass_there(made, watched):
-    page = shown(made, watched)
+def test_a_drag_along_an_axis_keeps_the_lines_that_pass_there(opened):
+    page = opened.page
     plot = page.locator(f"#{TARGET}-parallel_coordinates")
     plot.scroll_into_view_if_needed()
     box = plot.locator(".axis-brush .background").nth(2).bounding_box()
@@ -131,8 +139,8 @@ def test_a_drag_along_an_axis_keeps_the_lines_that_pass_there(made, watched):
     assert page.evaluate("Array.from(document.querySelectorAll('canvas')).some(function (c) { return c.width > 300; })")
 
 
-def test_another_cause_is_chosen_from_the_list(made, watched):
-    page = shown(made, watched)
+def test_another_cause_is_chosen_from_the_list(opened):
+    page = opened.page
     plot = page.locator(f"#{TARGET}-distribution_by_cause")
     plot.scroll_into_view_if_needed()
     visible = f"document.getElementById('{TARGET}-distribution_by_cause').data.map((box) => box.visible)"
@@ -178,3 +186,4 @@ def test_every_text_can_be_read_and_what_was_not_drawn_is_said(made, watched):
     assert "Not drawn: a roofline needs counters" in page.locator("body").inner_text()
     assert "Not drawn: counters and tables have no steps" in page.locator("body").inner_text()
     assert unreadable(page) == []
+    assert_silent_and_fitting(watched)

@@ -164,6 +164,7 @@ def test_two_datasets_run_at_once_each_on_several_nodes(cluster, folder, undistu
     assert same_bytes(folder, undisturbed)
 
 
+@pytest.mark.slow
 def test_a_job_that_no_partition_takes_is_named(cluster, folder):
     """Half an hour is this cluster's limit; Slurm keeps a job that asks for more pending."""
     scheduling = folder / "checkout" / "rules" / "functions" / "scheduling.smk"

@@ -7,6 +7,7 @@ Some tests have a list of exceptions; an entry that is no longer one fails its t
 import ast
 import functools
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,8 @@ MOST_LINES = 600
 MOST_POSITIONAL = 6
 LAYERS = "Imports run from left to right: "
 FOLDERS = sorted({path.parent for path in [*MODULES, *SCRIPTS, *TESTS, *LAB.rglob("*.py")]})
-"""Folders of code; what holds for each file is tested folder by folder."""
+"""Folders of code."""
+FILES = [path for folder in FOLDERS for path in folder.glob("*.py")]
 
 
 def name_of(path):
@@ -199,11 +201,14 @@ def test_no_module_imports_itself_by_way_of_others():
     )
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_folder_holds_few_modules(folder):
-    most = MOST_TEST_MODULES if folder.is_relative_to(ROOT / "tests") else MOST_MODULES
-    found = len([path for path in folder.glob("*.py") if path.name != "__init__.py"])
-    assert found <= most, f"{folder} holds {found} modules, {most} at most: add to one of them, or make a sub-folder"
+def test_a_folder_holds_few_modules():
+    modules = Counter(path.parent for path in FILES if path.name != "__init__.py")
+    full = [
+        str(folder.relative_to(ROOT))
+        for folder, number in modules.items()
+        if number > (MOST_TEST_MODULES if folder.is_relative_to(ROOT / "tests") else MOST_MODULES)
+    ]
+    assert full == [], "they hold too many modules: add to one of them, or make a sub-folder"
 
 
 TWICE = {
@@ -301,10 +306,9 @@ def assigns_several(node):
     return bool(targets) and not targets & used
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_statement_makes_one_assignment(folder):
-    nodes = [(path.name, node) for path in folder.glob("*.py") for node in statements_of(path)]
-    assert [(name, node.lineno) for name, node in nodes if assigns_several(node)] == []
+def test_a_statement_makes_one_assignment():
+    nodes = [(path, node) for path in FILES for node in statements_of(path)]
+    assert [f"{path.relative_to(ROOT)}:{node.lineno}" for path, node in nodes if assigns_several(node)] == []
 
 
 def test_one_module_imports_mpi():
@@ -324,9 +328,8 @@ def test_the_package_does_not_import_its_entry_scripts():
     assert not [module for module in MODULES if {name.split(".")[0] for name in imports_of(module)} & stages]
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_stay_readable(folder):
-    lines = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in folder.glob("*.py")}
+def test_files_stay_readable():
+    lines = {str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
     long = {name: number for name, number in lines.items() if number > MOST_LINES}
     assert long == {}, f"at most {MOST_LINES} lines: a second idea becomes a module of its own"
 

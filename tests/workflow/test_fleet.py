@@ -1,5 +1,8 @@
 """Fleet mode as a user runs it: `snakemake fleet` on a small fleet, all four modes; a second run does nothing;
 nobody is in the outputs.
+
+The checks on a pull request run all of it. In every run of the tests its rules are planned, and what they run is run by
+`tests/unit/fleet` and `tests/mpi/test_fleet_ranks.py`.
 """
 
 import json
@@ -23,12 +26,27 @@ fleet:
 """
 
 
+def written(folder, settings):
+    """Write an analysis of a table with settings of a fleet; return its configuration's path."""
+    (folder / "a.csv").write_text("y,size\n1,2\n2,3\n3,4\n")
+    return write_analysis(folder, [("x", "", "a.csv", "table")], settings)
+
+
+def test_every_step_is_planned_for_every_mode(tmp_path):
+    run = run_snakemake(tmp_path, "--dry-run", "fleet", config=written(tmp_path, SMALL))
+    assert run.returncode == 0, run.stdout[-4000:]
+    jobs = {name: int(number) for name, number in re.findall(r"^(\w+) +(\d+)$", run.stdout, re.MULTILINE)}
+    once = ("build_fleet_catalogue", "simulate_fleet_world", "sample_fleet", "attribute_fleet", "encode_reports")
+    once += ("evaluate_fleet", "attack_fleet", "plot_fleet", "fleet")
+    modes = dict.fromkeys(("protect_reports", "aggregate_reports"), 4)
+    assert jobs == dict.fromkeys(once, 1) | modes | {"total": len(once) + 8}
+
+
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     """Return the folder of a finished small fleet."""
     folder = tmp_path_factory.mktemp("fleet")
-    (folder / "a.csv").write_text("y,size\n1,2\n2,3\n3,4\n")
-    config = write_analysis(folder, [("x", "", "a.csv", "table")], SMALL)
+    config = written(folder, SMALL)
     run = run_snakemake(folder, "--cores", "2", "fleet", config=config)
     assert run.returncode == 0, run.stdout[-4000:]
     return folder, config
@@ -38,6 +56,7 @@ def outcome(ran, name):
     return read_json(ran[0] / "results" / "fleet" / name)
 
 
+@pytest.mark.slow
 def test_a_second_run_does_nothing(ran):
     before = digests_under(ran[0] / "results")
     run = run_snakemake(ran[0], "--cores", "2", "fleet", config=ran[1], forked=True)
@@ -46,6 +65,7 @@ def test_a_second_run_does_nothing(ran):
     assert digests_under(ran[0] / "results") == before
 
 
+@pytest.mark.slow
 def test_the_sums_of_protected_modes_are_the_clear_ones(ran):
     found = outcome(ran, "evaluation.json")
     assert found["sums_equal"] == {"share2": True, "ahe": True}
@@ -58,6 +78,7 @@ def test_the_sums_of_protected_modes_are_the_clear_ones(ran):
     )
 
 
+@pytest.mark.slow
 def test_share2_and_ahe_release_the_same_and_local_noise_more_of_it(ran):
     """Equal sums and the same test seed: equal releases, though nothing else of the two ways is alike."""
     folder = ran[0] / "results" / "fleet"
@@ -73,6 +94,7 @@ def test_share2_and_ahe_release_the_same_and_local_noise_more_of_it(ran):
     assert errors["share2"] < errors["ldp"]
 
 
+@pytest.mark.slow
 def test_what_is_spent_is_the_budget_and_windows_below_the_threshold_stay_closed(ran):
     folder = ran[0] / "results" / "fleet"
     made, facts = release.decoded((folder / "share2" / "release.bin").read_bytes())
@@ -84,6 +106,7 @@ def test_what_is_spent_is_the_budget_and_windows_below_the_threshold_stay_closed
     assert facts["test_seed"] == 1
 
 
+@pytest.mark.slow
 def test_no_output_of_a_protected_mode_holds_anybody(ran):
     """No kernel name, application or user of a single report in any file or log of a protected mode; releases speak
     of the catalogue.
@@ -112,6 +135,7 @@ def test_no_output_of_a_protected_mode_holds_anybody(ran):
     assert looked_at > 20
 
 
+@pytest.mark.slow
 def test_goals_and_coverage_say_what_was_counted(ran):
     found = outcome(ran, "evaluation.json")
     folder = ran[0] / "results" / "fleet"
@@ -137,6 +161,7 @@ def test_goals_and_coverage_say_what_was_counted(ran):
     }
 
 
+@pytest.mark.slow
 def test_the_page_and_the_attacks_stand(ran):
     page = (ran[0] / "results" / "fleet" / "fleet.html").read_text(encoding="utf-8")
     assert "300" in page
@@ -153,13 +178,12 @@ def test_the_page_and_the_attacks_stand(ran):
     ],
 )
 def test_a_wrong_choice_stops_at_start_with_its_name(tmp_path, settings, message):
-    (tmp_path / "a.csv").write_text("y,size\n1,2\n2,3\n3,4\n")
-    config = write_analysis(tmp_path, [("x", "", "a.csv", "table")], settings)
-    run = run_snakemake(tmp_path, "--dry-run", "fleet", config=config)
+    run = run_snakemake(tmp_path, "--dry-run", "fleet", config=written(tmp_path, settings))
     assert run.returncode != 0
     assert message in run.stdout
 
 
+@pytest.mark.slow
 def test_the_release_is_json_and_arrays(ran):
     content = (ran[0] / "results" / "fleet" / "share2" / "release.bin").read_bytes()
     assert json.loads(content.split(b"\n", 1)[0])["mode"] == "share2"

@@ -1,4 +1,8 @@
-"""Killed at random moments, the workflow resumes and ends with the bytes of an undisturbed run."""
+"""Killed at random moments, the workflow resumes and ends with the bytes of an undisturbed run.
+
+In every run of the tests a small workflow is interrupted and goes on (tests/unit/command_line/test_terminal.py), and a writer and
+a reader are killed (tests/unit/core/files/test_whole_files.py, tests/unit/readers/test_batch.py).
+"""
 
 import contextlib
 import random
@@ -12,6 +16,7 @@ import pytest
 
 from support import copy_checkout, digests_under, run_snakemake, snakemake_command, write_analysis
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 ROWS = [
     ("traced", "0", "simulated:traced/rank0.sqlite", "nsys"),
     ("traced", "1", "simulated:traced/rank1.sqlite", "nsys"),
@@ -97,18 +102,12 @@ def differences(folder, other):
     return sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
 
 
-@pytest.mark.parametrize(
-    ("way", "kills", "targets"),
-    [
-        ("with all that it started", 1, ["results/counted/quality.json"]),
-        pytest.param("with all that it started", 20, [], marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
-        pytest.param("alone, so that its jobs go on", 20, [], marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
-    ],
-)
-def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(tmp_path, way, kills, targets):
+@pytest.mark.parametrize("way", WAYS)
+def test_a_run_killed_at_random_moments_ends_with_the_same_bytes(tmp_path, way):
+    kills = 20
     undisturbed = tmp_path / "undisturbed"
     killed = tmp_path / "killed"
-    arguments = ("--cores", "2", *targets)
+    arguments = ("--cores", "2")
     analysis = prepared(undisturbed)
     shutil.copytree(undisturbed, killed)
     began = time.monotonic()

@@ -11,22 +11,19 @@ import pytest
 from causeway.core.tables import read_json, read_table
 from cited_page import wrong_numbers
 from queried import wrong_findings
-from support import copy_checkout, run_snakemake, write_analysis
+from support import run_snakemake, write_analysis
 
 SETTINGS = "causes: {batches: 1, kernels_count: 2, max_rows: 1000}\n"
 
 
-READ = ["rodinia/quality.json", "rodinia/kernel_variability/bins.parquet", "hopeless/quality.json"]
+READ = ["rodinia/quality.json", "hopeless/quality.json"]
 """What is made of the exports where time matters: the demonstration goes the rest of the way in every run."""
 
 
 def run_workflow(folder, rows, targets):
     """Run some targets, or `all`; return the folder of the results."""
-    checkout = copy_checkout(folder / "checkout")
     config = write_analysis(folder, rows, SETTINGS)
-    run = run_snakemake(
-        folder, "--cores", "2", "--quiet", "rules", "--", *targets, config=config, root=checkout, forked=True
-    )
+    run = run_snakemake(folder, "--cores", "2", "--quiet", "rules", "--", *targets, config=config, forked=True)
     assert run.returncode == 0, run.stdout[-6000:]
     return folder / "results"
 
@@ -45,16 +42,16 @@ def real(request, tmp_path_factory, data):
     kineto = data / "kineto/hta"
     rows = [
         ("rodinia", "0", rodinia / "report3.sqlite", "nsys"),
-        ("rodinia", "1", rodinia / "report5.sqlite", "nsys"),
         ("rodinia", "2", "zero.sqlite", "nsys"),
-        ("rodinia", "3", "prose.sqlite", "auto"),
-        ("rodinia", "4", data / "nsys_sqlite/no-gpu-activity/jacc_report1.sqlite", "auto"),
-        ("rodinia", "5", data / "ncu_csv/operators-a100/failed/app_error.csv", "ncu"),
         ("rodinia", "6", "cut.sqlite", "nsys"),
         ("hopeless", "0", data / "ncu_csv/operators-a100/failed/empty.csv", "ncu"),
     ]
     if request.param == "all":
         rows += [
+            ("rodinia", "1", rodinia / "report5.sqlite", "nsys"),
+            ("rodinia", "3", "prose.sqlite", "auto"),
+            ("rodinia", "4", data / "nsys_sqlite/no-gpu-activity/jacc_report1.sqlite", "auto"),
+            ("rodinia", "5", data / "ncu_csv/operators-a100/failed/app_error.csv", "ncu"),
             ("kineto", "0", kineto / "sampled_rank-0.json.gz", "auto"),
             ("kineto", "1", kineto / "sampled_rank-1.json.gz", "kineto"),
             ("dropout", "", data / "ncu_csv/operators-a100/dropout_nsight162.csv", "auto"),
@@ -72,15 +69,9 @@ def rows_and_time(folder, table="launches"):
     return read.num_rows, pc.sum(read["duration_ns"]).as_py()
 
 
-@pytest.mark.parametrize(
-    ("export", "source"),
-    [
-        ("rodinia/tables/0", "rodinia-gaussian/report3.sqlite"),
-        ("rodinia/tables/1", "rodinia-gaussian/report5.sqlite"),
-    ],
-)
-def test_launches_and_kernel_time_equal_the_exports_own(real, data, export, source):
-    assert rows_and_time(real / export) == nsys_answer(data / "nsys_sqlite" / source)
+def test_launches_and_kernel_time_equal_the_exports_own(real, data):
+    path = data / "nsys_sqlite/rodinia-gaussian/report3.sqlite"
+    assert rows_and_time(real / "rodinia/tables/0") == nsys_answer(path)
 
 
 def test_transfers_equal_the_exports_own(real, data):
@@ -110,18 +101,16 @@ def test_counters_have_a_target_of_their_own(real):
     assert not (real / "dropout/kernel_variability").exists()
 
 
-@pytest.mark.parametrize(
-    ("export", "status"),
-    [("0", "read"), ("1", "read"), ("2", "refused"), ("3", "refused"), ("4", "refused"), ("5", "refused")],
-)
-def test_a_bad_export_is_a_gap_in_the_quality_and_the_rest_runs(real, export, status):
+def test_a_bad_export_is_a_gap_in_the_quality_and_the_rest_runs(real):
     quality = read_json(real / "rodinia/quality.json")
     assert quality["status"] == "caution"
-    found = {entry["export"]: entry for entry in quality["exports"]}[export]
-    assert found["status"] == status
-    assert (found["error"] is None) == (status == "read")
-    if found["error"]:
-        assert all(found["error"][part] for part in ("source", "found", "expected", "advice"))
+    exports = {entry["export"]: entry for entry in quality["exports"] if entry["export"] != "6"}  # the cut one
+    assert len(exports) in (2, 6)
+    for name, export in exports.items():
+        assert export["status"] == ("read" if name in ("0", "1") else "refused"), name
+        assert (export["error"] is None) == (export["status"] == "read")
+        if export["error"]:
+            assert all(export["error"][part] for part in ("source", "found", "expected", "advice"))
 
 
 def test_a_cut_export_is_read_as_far_as_it_goes_or_refused_but_never_looks_whole(real, data):
@@ -148,7 +137,7 @@ def test_a_dataset_without_any_readable_export_says_why_it_has_no_causes(real):
 
 @ALL
 def test_a_second_run_does_nothing(real):
-    run = run_snakemake(real.parent, "--dry-run", config=real.parent / "config.yaml", root=real.parent / "checkout")
+    run = run_snakemake(real.parent, "--dry-run", config=real.parent / "config.yaml")
     assert "Nothing to be done" in run.stdout
 
 

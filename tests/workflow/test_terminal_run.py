@@ -4,6 +4,8 @@ import os
 import re
 import sys
 
+import pytest
+
 from support import OF_THE_CLONE, ROOT
 from terminal import in_terminal
 
@@ -18,6 +20,7 @@ def run(folder, stop_at=None):
     return in_terminal([*command, "--cores", "2"], folder, environment, stop_at)
 
 
+@pytest.mark.slow  # in every run of the tests a small workflow is interrupted: tests/unit/command_line/test_terminal.py
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
     shown, code = run(tmp_path, stop_at=r"(?<!\d)[5-9] of \d+ steps")
     assert code == 130, shown

@@ -68,5 +68,6 @@ def test_the_truth_of_the_validation_is_the_same_quantity(followed):
         assert causes == pytest.approx([(100 - noise) / 2] * 2)
 
 
+@pytest.mark.slow
 def test_the_tests_that_the_recipe_runs_pass(followed):
     followed.run_tests()

@@ -94,8 +94,9 @@ def snakemake(folder):
             ["configuration: bins: 3 is not of type 'object'; the schema describes every key"],
             False,
         ),
-        (["limited"], ["configuration: `gate:` sets no limit; set one"], False),
-        (["nothing"], ["no step of the workflow makes nothing"], False),
+        # the next two as commands meet them: a gate without a limit, a window of another dataset
+        pytest.param(["limited"], ["configuration: `gate:` sets no limit; set one"], False, marks=pytest.mark.slow),
+        pytest.param(["nothing"], ["no step of the workflow makes nothing"], False, marks=pytest.mark.slow),
     ],
 )
 def test_snakemake_that_stops_leaves_the_sentences_alone(targets, reasons, ran, snakemake, folder):
@@ -204,7 +205,11 @@ def test_what_no_step_makes_is_known_by_its_type(stop, message, tmp_path, monkey
 
 @pytest.mark.parametrize(
     ("target", "is_missing"),
-    [("nothing", True), pytest.param("sentence", False, marks=pytest.mark.slow), ("limited", False)],
+    [
+        pytest.param("nothing", True, marks=pytest.mark.slow),
+        pytest.param("limited", False, marks=pytest.mark.slow),
+        ("internal", False),
+    ],
 )
 def test_a_file_that_no_step_makes_has_an_error_of_its_own(target, is_missing, snakemake):
     assert isinstance(snakemake(target), NoStepError) is is_missing

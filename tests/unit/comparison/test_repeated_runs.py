@@ -11,6 +11,7 @@ from causeway.comparison.compare import run
 from causeway.core.tables import read_json, read_table
 from causeway.findings.comparison import comparison_findings
 from causeway.readers.normalise import normalise
+from support import few
 
 RECORDED = Path(__file__).parents[2] / "data" / "experiments" / "repeated"
 CHOICES = {
@@ -50,7 +51,7 @@ def claimed(rows):
     ]
 
 
-@pytest.mark.parametrize("pair", list(combinations(range(1, 7), 2)))
+@pytest.mark.parametrize("pair", few([(1, 2), (3, 5), (4, 6), *combinations(range(1, 7), 2)], 3))
 def test_of_two_runs_of_one_program_nothing_is_claimed_though_clocks_differed(pair, compared):
     """Kernels of these six processes on one H100 differ by up to 1.9 % in their means, far beyond the noise within."""
     document, rows = compared("h100", *([f"same{number}"] for number in pair))
@@ -70,7 +71,7 @@ def test_of_three_runs_on_each_side_nothing_is_claimed_by_their_own_scatter(comp
     assert claimed(rows) == []
 
 
-@pytest.mark.parametrize("baseline", ["same1", "same2", "same3", "same6"])
+@pytest.mark.parametrize("baseline", few(["same1", "same2", "same3", "same6"], 1))
 @pytest.mark.parametrize("candidate", ["bytes1", "bytes2", "bytes3"])
 def test_a_kernel_that_reads_3_percent_more_is_slower_and_no_other(baseline, candidate, compared):
     _, rows = compared("h200", [baseline], [candidate])

@@ -63,11 +63,12 @@ def texts(tree):
     """Yield the docstrings of a module, and its other texts of several words: messages, labels, descriptions."""
     described = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = set()
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    for node in nodes:
         if isinstance(node, described) and ast.get_docstring(node):
             docstrings.add(node.body[0].value)
             yield ast.get_docstring(node)
-    for node in ast.walk(tree):
+    for node in nodes:
         message = isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
         if message and node not in docstrings:
             yield node.value

@@ -14,6 +14,7 @@ from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.measure_efficiency import measure_efficiency
 from causeway.efficiency.trees.assemble import MeasuredDataset
 from causeway.events import event_blocks
+from support import few
 
 CHOICES = {"bins": 10, "regions": 5, "kernel_wait_ns": 5, "small_kernel_us": 0.015}
 RATIOS = (PARALLEL, BALANCE, COMMUNICATION, ORCHESTRATION)
@@ -376,7 +377,7 @@ def test_devices_that_are_one_gpu_count_once(seed):
     assert dataset.gpu_rows(chosen) == alone + sorted(together)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", few(range(6), 2))
 def test_hidden_copies_are_those_of_the_nanoseconds_in_which_kernels_run(tmp_path, seed):
     """Counted nanosecond by nanosecond on each device, for each flavour; kernels that copy are copies, and migrations
     are none.

@@ -52,5 +52,6 @@ def test_it_is_measured_written_drawn_and_shown(followed, tmp_path):
     followed.run("python", "-c", PROGRAM, str(tmp_path))
 
 
+@pytest.mark.slow
 def test_the_tests_that_the_recipe_runs_pass(followed):
     followed.run_tests()

@@ -35,7 +35,7 @@ def states_of(events, cells):
     return state
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=150)
 @given(EVENTS, PAIRS, st.integers(0, 30), st.integers(0, 60), st.integers(1, 6))
 def test_states_bins_and_regions_agree_with_cells(events, region, begin, length, parts):
     stop = begin + length

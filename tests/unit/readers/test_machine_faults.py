@@ -4,6 +4,7 @@ property of the export. The same export is read as before once the fault has pas
 
 import contextlib
 import errno
+import itertools
 import os
 import subprocess
 import sys
@@ -70,8 +71,7 @@ def test_a_full_disk_at_the_end_of_every_layout(tmp_path, monkeypatch, name):
     fails_and_recovers(path, tmp_path / "t", monkeypatch, FAULTS["ENOSPC"], (os, "fsync"))
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-@pytest.mark.parametrize("fault", ["EIO", "ESTALE", "EMFILE"])
+@pytest.mark.parametrize(("name", "fault"), list(zip(LAYOUTS, itertools.cycle(("EIO", "ESTALE", "EMFILE")))))
 def test_a_file_that_cannot_be_read_for_the_moment(tmp_path, monkeypatch, name, fault):
     """The fourth and every later opening of the export's files fails: past the detection, in the middle of reading."""
     (tmp_path / "in").mkdir()

@@ -13,7 +13,7 @@ from layouts import LAYOUTS, SECRET, WITHOUT_SECRET
 from reading import Read
 
 from ingest import align_clocks, normalise_export
-from support import DATA
+from support import DATA, few
 
 CUTS = (1.0, 0.95, 0.4)
 ROWS_BEHIND = ("table.csv", "cupti dump", "ncu pivot")
@@ -98,7 +98,7 @@ REAL = (
 
 
 @pytest.mark.parametrize(
-    "path", REAL or [pytest.param(None, marks=pytest.mark.skip(reason="the real exports are absent"))]
+    "path", few(REAL, 5) or [pytest.param(None, marks=pytest.mark.skip(reason="the real exports are absent"))]
 )
 def test_what_real_captures_say_of_their_machine_comes_out_nowhere(path, tmp_path):
     told = set()

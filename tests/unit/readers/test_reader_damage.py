@@ -206,7 +206,7 @@ def test_no_permission_is_a_refusal(without_permission, name):
     assert found.startswith("it cannot be read (Permission denied)"), found
 
 
-CHANGES = pytest.mark.parametrize("changes", [5, pytest.param(40, marks=pytest.mark.slow)])
+CHANGES = pytest.mark.parametrize("changes", [3, pytest.param(40, marks=pytest.mark.slow)])
 """Cuts or changes that are tried of each layout."""
 
 

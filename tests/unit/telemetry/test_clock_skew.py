@@ -70,7 +70,7 @@ def load_of(random, *, seconds=180, interval=SECOND, skew=0, noise=0.02, pattern
 @pytest.mark.parametrize("noise", [pytest.param(0.02, marks=pytest.mark.slow), 0.3])
 def test_the_skew_lies_in_its_interval(noise):
     hits = 0
-    for seed in range(12):
+    for seed in range(6):
         random = np.random.default_rng([41, seed])
         skew = int(random.uniform(-100, 100) * SECOND)
         loads = [load_of(random, skew=skew, noise=noise, seconds=120) for _ in range(2)]
@@ -78,19 +78,18 @@ def test_the_skew_lies_in_its_interval(noise):
         assert found.skew_ns is not None
         assert found.high_ns - found.low_ns < 6 * SECOND
         hits += found.low_ns <= skew <= found.high_ns
-    assert hits >= 11
+    assert hits >= 5
 
 
 @pytest.mark.parametrize("window", [3, pytest.param(9, marks=pytest.mark.slow)])
 def test_readings_of_a_clock_that_agrees_are_late_by_what_the_tool_averages_over(window):
     """The centre of an average over w is w/2 old, that of the sampling interval, which it is held against, 1/2."""
     tenth = SECOND // 10
-    for seed in range(2):
-        load = load_of(np.random.default_rng([43, seed]), interval=tenth, window=window * tenth, seconds=60)
-        found = estimate_skew([load], tenth)
-        late = (window - 1) * tenth // 2
-        assert abs(found.skew_ns - late) <= tenth // 2
-        assert 0 < found.low_ns <= late <= found.high_ns
+    load = load_of(np.random.default_rng([43, 0]), interval=tenth, window=window * tenth, seconds=60)
+    found = estimate_skew([load], tenth)
+    late = (window - 1) * tenth // 2
+    assert abs(found.skew_ns - late) <= tenth // 2
+    assert 0 < found.low_ns <= late <= found.high_ns
 
 
 def test_readings_whose_times_are_cut_to_whole_seconds_are_early():

@@ -49,7 +49,7 @@ def columns(rows):
     return start, start + np.array([row[1] for row in rows], np.int64), np.array([row[2] for row in rows], np.int64)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ROWS, ROWS, st.integers(0, 20), st.integers(1, 7))
 def test_a_moving_window_links_like_all_transfers_at_once(tmp_path, launches, copies, window_ns, row_group):
     launches = sorted(launches, key=lambda row: row[0])

@@ -6,6 +6,7 @@ import pytest
 from causeway.causal.data.observations import Feature, Observations
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
+from support import few
 
 pytestmark = pytest.mark.usefixtures("rough_shares")
 LAYERS = 12
@@ -50,26 +51,27 @@ def named(seed, own, known=(), recorded=lambda time: ()):
     return {arrow.name for arrow in discover(columns, rows, Scope("d", "kernel_variability", "k"))[0].arrows}
 
 
-@pytest.mark.parametrize("seed", [9701, 9702, 9703])
+@pytest.mark.parametrize("seed", few([9701, 9702, 9703], 1))
 def test_the_order_in_the_step_takes_the_place_of_what_differs_between_layers(seed):
     assert named(seed, own=2, known=[in_step]) == {"launch_in_step", "x"}
 
 
+@pytest.mark.slow
 def test_without_it_metrics_of_the_layers_are_named():
     assert len(named(9704, own=2)) > 2
 
 
-@pytest.mark.parametrize("seed", [9711, 9712])
+@pytest.mark.parametrize("seed", few([9711, 9712], 1))
 def test_it_is_not_named_where_layers_take_the_same_time(seed):
     assert named(seed, own=0, known=[in_step, after]) == {"x"}
 
 
-@pytest.mark.parametrize("seed", [9721, 9722])
+@pytest.mark.parametrize("seed", few([9721, 9722], 1))
 def test_the_launch_before_takes_it_where_no_steps_are_known(seed):
     assert named(seed, own=2, known=[after]) == {"launched_after", "x"}
 
 
-@pytest.mark.parametrize("seed", [9731, 9732])
+@pytest.mark.parametrize("seed", few([9731, 9732], 1))
 def test_the_size_of_the_input_is_named_instead_of_either_order_where_it_was_recorded(seed):
     def sizes(time):
         return [Feature("shape_elements", np.round(1e6 * (5 + time)), "context", "input")]
@@ -117,7 +119,7 @@ def test_a_size_that_bends_the_time_is_named_in_most_tables_and_never_beside_the
 
 
 @pytest.mark.usefixtures("exact_shares")
-@pytest.mark.parametrize("seed", [9761, 9762, 9763])
+@pytest.mark.parametrize("seed", few([9761, 9762, 9763], 1))
 def test_a_size_that_the_search_cannot_tell_leaves_its_place_to_the_order(seed):
     def random_per_size(size, rng):
         own = rng.permutation(np.unique(size))
@@ -131,7 +133,7 @@ BY_SIZE = np.array([7844.0, 13749, 19623, 25415])
 
 
 @pytest.mark.usefixtures("exact_shares")
-@pytest.mark.parametrize("seed", range(9781, 9787))
+@pytest.mark.parametrize("seed", few(range(9781, 9787), 2))
 def test_a_size_that_all_layers_of_a_step_share_is_named_and_not_the_grid_of_the_launch_before(seed):
     """80 steps of eight layers: half-samples have some 40 independent rows, and all but a thousandth of the variance
     lies between sizes. The launch before tells the same sizes apart by its grid.

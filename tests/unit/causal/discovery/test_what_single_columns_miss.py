@@ -12,6 +12,7 @@ from causal_tables import rows_of
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
+from support import few
 
 pytestmark = pytest.mark.usefixtures("rough_shares")
 N = 2400
@@ -71,7 +72,7 @@ def test_of_columns_that_do_nothing_nothing_more_is_said(tables):
     assert said == 0
 
 
-@pytest.mark.parametrize("seed", [65, 66])
+@pytest.mark.parametrize("seed", few([65, 66], 1))
 def test_of_a_column_with_gaps_the_percentiles_are_those_of_what_was_recorded(seed):
     """The column moves the logarithm of the time by .025 a standard deviation: 2.56 of them lie between its 10th and its
     90th percentile.
@@ -88,7 +89,7 @@ def test_of_a_column_with_gaps_the_percentiles_are_those_of_what_was_recorded(se
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("seed", [67, 68])
+@pytest.mark.parametrize("seed", few([67, 68], 1))
 def test_of_what_acts_at_one_end_alone_the_value_and_the_means_are_said(seed, sign):
     rng = np.random.default_rng(seed)
     load = rng.standard_normal(N)
@@ -119,7 +120,7 @@ def test_of_two_columns_of_one_name_the_one_that_acts_at_its_end_gives_its_own_v
 
 
 def test_a_straight_effect_is_said_between_percentiles():
-    for seed in range(430, 440):
+    for seed in range(430, 434):
         rng = np.random.default_rng(seed)
         x = rng.standard_normal(N)
         outcome, _ = searched({"x": x}, 1e5 * (1 + 0.03 * x + 0.03 * rng.standard_normal(N)))
@@ -127,7 +128,7 @@ def test_a_straight_effect_is_said_between_percentiles():
         assert arrow.in_time.ends is None
 
 
-@pytest.mark.parametrize("seed", [69, 70])
+@pytest.mark.parametrize("seed", few([69, 70], 1))
 def test_two_slow_hosts_of_thirty_are_both_named(seed):
     rng = np.random.default_rng(seed)
     host = rng.integers(0, 30, N)

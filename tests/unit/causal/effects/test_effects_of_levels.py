@@ -14,7 +14,7 @@ from causeway.numeric.block_resampling import block_numbers
 from causeway.numeric.process import single_threaded
 
 ROWS = 1200
-TABLES = 8
+TABLES = 5
 
 
 def candidate(name, values):

@@ -16,6 +16,7 @@ from causeway.causal.effects.interventions import what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import quantile_donors
 from causeway.numeric.process import single_threaded
+from support import few
 
 pytestmark = pytest.mark.usefixtures("rough_shares")
 SCOPE = Scope("d", "kernel_variability", "k")
@@ -45,7 +46,7 @@ def log_linear(seed, n=2000, rate=0.05):
     return [Feature("x", x), Feature("other", other), Feature("idle", rng.standard_normal(n))], x, play
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3), 1))
 def test_changes_between_percentiles_are_those_that_were_played(seed):
     columns, x, play = log_linear(seed)
     y = play(x)
@@ -221,7 +222,7 @@ def test_a_u_shaped_effect_is_not_monotone():
     assert not found["x"].monotone
 
 
-@pytest.mark.parametrize("seeds", [range(5020, 5040), pytest.param(range(5000, 5120), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(5020, 5028), pytest.param(range(5000, 5120), marks=pytest.mark.slow)])
 def test_intervals_cover(seeds):
     """Tables with a bent effect and a cause of the spread: 90 % intervals of the mean's change cover in as many as a
     binomial chance of one in a hundred leaves where they cover nine tenths, and tell the effect from none.

@@ -233,6 +233,8 @@ def test_the_documents_are_whole_and_the_same_again(tmp_path):
         outcomes.append(examine(*found, Extent()))
         write_scope(correct(outcomes[-1:])[0], tmp_path / name)
     assert outcomes[0] == outcomes[1]
+    for name in ("graph.json", "contributions.parquet"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     documents = documents_of(outcomes[0])
     graph = documents["graph"]
     inner = [edge for edge in graph["edges"] if edge["target"] != "y"]

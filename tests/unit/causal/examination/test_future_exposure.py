@@ -13,6 +13,7 @@ from causeway.causal.data.outcome import Refutation, Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.examination.examine import marked
 from causeway.causal.examination.falsification import LASTING, falsify, is_lasting, lasts, refuted_by
+from support import few
 
 
 def test_the_next_reading_of_a_sampled_metric_is_not_asked():
@@ -89,7 +90,7 @@ def test_a_column_that_is_made_after_the_launch_is_refuted_by_its_future():
     assert marked([replace(arrow, verdict="inconclusive")], [attempt])[0].verdict == "inconclusive"
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", few(range(6), 2))
 def test_a_size_that_takes_turns_as_layers_do_is_not_asked_what_it_will_be_next(seed):
     """Of three sizes in turn the next follows from this one and the one before; that the time is no line of the size
     must not count as foreknowledge of the next.

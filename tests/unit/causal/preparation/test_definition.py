@@ -12,6 +12,7 @@ from causeway.causal.discovery.discover import discover
 from causeway.causal.preparation.known_relations import without_definition
 from causeway.causal.preparation.prepare import LEAKED
 from causeway.core.vocabulary import MEMORY_STALL
+from support import few
 
 pytestmark = pytest.mark.usefixtures("rough_shares")
 N = 1500
@@ -48,7 +49,7 @@ def searched(seed, contention, target=MEMORY_STALL):
     return discover(columns, stall_rows(y), Scope("d", target, "k"))[0]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", few(range(6), 2))
 def test_where_only_the_definition_matters_no_cause_is_named(seed):
     outcome = searched(8000 + seed, 0.0)
     assert outcome.arrows == ()
@@ -60,7 +61,7 @@ def test_where_only_the_definition_matters_no_cause_is_named(seed):
 
 
 @pytest.mark.usefixtures("exact_shares")
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", few(range(6), 2))
 def test_a_cause_beyond_the_definition_is_named_with_its_sign(seed):
     """Most launches outlast their transfer, so a longer launch means a longer stall."""
     (arrow,) = searched(8100 + seed, 0.3).arrows
@@ -68,7 +69,7 @@ def test_a_cause_beyond_the_definition_is_named_with_its_sign(seed):
     assert (arrow.sign, arrow.sign_of) in (("+", "target"), ("+", "value"))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3), 1))
 def test_what_was_computed_from_the_target_is_a_leak_though_only_a_part_of_the_target_is_left(seed):
     y, columns = stalls(8400 + seed, 0.3)
     columns.append(Feature("stall_in_us", y / 1000, "counter", "memory"))
@@ -79,7 +80,7 @@ def test_what_was_computed_from_the_target_is_a_leak_though_only_a_part_of_the_t
     assert {name for name, reason in reasons.items() if reason == LEAKED} == {"stall_in_us", "log_of_it"}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3), 1))
 def test_a_kernel_that_scatters_little_is_freed_beside_one_that_waits(seed):
     """The stall of one kernel is |launch - transfer|; that of the other is hundreds of times as wide, and chance. Of the
     first no more is left than by itself.

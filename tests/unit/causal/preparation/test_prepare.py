@@ -8,6 +8,7 @@ from causeway.causal.preparation import target_leakage
 from causeway.causal.preparation.categorical import category_candidates
 from causeway.causal.preparation.prepare import prepare
 from causeway.causal.preparation.target_leakage import MeasuredColumns, correlation_matrix, leaked_features
+from support import few
 
 
 def prepared(columns, y=None, configuration=None, **facts):
@@ -173,7 +174,7 @@ def test_categories_that_group_alike_are_merged(rng):
     assert reasons(found) == {"device": "merged into rank: it groups the rows alike"}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3), 1))
 def test_no_leaked_feature_survives_and_no_cause_is_lost_in_a_wide_table(seed):
     table = make_table(seed, p=200)
     found = prepare([Feature(name, values) for name, values in table.columns.items()], rows_of(table.y), "y")

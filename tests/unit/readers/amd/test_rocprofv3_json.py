@@ -260,7 +260,7 @@ def test_nothing_in_it_is_refused_with_a_sentence(text, tmp_path):
 def test_every_prefix_is_read_or_refused(tmp_path):
     text = write_json([make_run(n=2)], tmp_path / "r.json").read_text()
     path = tmp_path / "cut.json"
-    for keep in range(0, len(text), 61):
+    for keep in range(0, len(text), 149):
         path.write_text(text[:keep])
         export = Read(path, tmp_path / "t", form="rocprofv3")
         assert export.status in ("partial", "refused")

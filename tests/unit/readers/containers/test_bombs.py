@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import os
+import select
+import signal
 import subprocess
 import sys
 
@@ -13,28 +16,57 @@ from layouts import LAYOUTS
 from support import ROOT
 
 PROGRAM = """
-import json, sys
+import json, os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from causeway.readers.normalise import normalise
 from causeway.readers.detect import detect
-detect(Path(sys.argv[2]))
-found = normalise(Path(sys.argv[2]), Path(sys.argv[3]), export="e", source="export")
-# of this program alone: `ru_maxrss` goes on from that of the process which started it
-peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-print(json.dumps([found["status"], found["error"], found["tables"], found["issues"], int(peak.split()[1]) / 1024]))
+while line := sys.stdin.readline():
+    if os.fork():
+        if os.wait()[1]:
+            print("null", flush=True)
+        continue
+    path, out = map(Path, json.loads(line))
+    detect(path)
+    found = normalise(path, out, export="e", source="export")
+    # of this process alone: `ru_maxrss` goes on from that of the process which started it
+    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    said = [found["status"], found["error"], found["tables"], found["issues"], int(peak.split()[1]) / 1024]
+    print(json.dumps(said), flush=True)
+    break
 """
+"""Reads each export that a line names in a fork of its own, and says what it found, or null if it fails."""
 MOST_MB = 512
 MOST_S = 300
 """Seconds each takes a few of on an idle machine; without its bound, it takes hours."""
 
 
-def read_apart(path, out):
-    """Read an export in a process of its own; return status, error, tables, issues and the most memory in MB."""
-    command = [sys.executable, "-c", PROGRAM, str(ROOT / "scripts"), str(path), str(out)]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=MOST_S)
-    assert "Traceback" not in run.stderr
-    return json.loads(run.stdout.splitlines()[-1])
+@pytest.fixture(scope="module")
+def reading(tmp_path_factory):
+    """Start the program that has imported what reads; the file holds what it says of errors."""
+    errors = tmp_path_factory.mktemp("reading") / "errors"
+    command = [sys.executable, "-c", PROGRAM, str(ROOT / "scripts")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with errors.open("w") as file, subprocess.Popen(command, stderr=file, start_new_session=True, **pipes) as process:
+        yield process, errors
+
+
+@pytest.fixture
+def read_apart(reading):
+    """Return a function that reads an export in a process of its own: status, error, tables, issues and the most memory in MB."""
+    process, errors = reading
+
+    def read(path, out):
+        process.stdin.write(json.dumps([str(path), str(out)]) + "\n")
+        process.stdin.flush()
+        if not select.select([process.stdout], [], [], MOST_S)[0]:
+            os.killpg(process.pid, signal.SIGKILL)
+        said = json.loads(process.stdout.readline() or "null")
+        assert said is not None, errors.read_text()
+        assert "Traceback" not in errors.read_text()
+        return said
+
+    return read
 
 
 def wide_csv(folder):
@@ -126,7 +158,7 @@ def many_objects(folder, text):
     ],
     ids=["a fact", "devices", "what is not wanted", "arguments"],
 )
-def test_objects_without_end_cost_themselves_alone_within_bounds(tmp_path, text, left_out, expected):
+def test_objects_without_end_cost_themselves_alone_within_bounds(tmp_path, read_apart, text, left_out, expected):
     status, _, tables, issues, peak_mb = read_apart(many_objects(tmp_path, text), tmp_path / "out")
     assert (status, tables["launches"]) == (expected, 1)
     assert sum(one["count"] for one in issues if one["kind"] == "unreadable_rows") == left_out
@@ -162,7 +194,7 @@ def deep_arguments(folder):
         (deep_arguments, "damaged after"),
     ],
 )
-def test_a_bomb_is_refused_in_one_sentence_within_bounds(tmp_path, made, says):
+def test_a_bomb_is_refused_in_one_sentence_within_bounds(tmp_path, read_apart, made, says):
     status, error, _, _, peak_mb = read_apart(made(tmp_path), tmp_path / "out")
     assert status == "refused"
     assert says in error["found"]

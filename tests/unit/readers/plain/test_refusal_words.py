@@ -30,6 +30,22 @@ def test_a_row_that_is_too_long(tmp_path):
     assert "a row takes more than 8 MB" in read.error["found"]
 
 
+def test_a_block_that_is_too_large_for_arrow_is_no_damage(tmp_path, monkeypatch):
+    """What Arrow says of the file of the next test, whose texts take two gigabytes."""
+
+    def full(*_, **__):
+        raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes, have 2148000000")
+        yield
+
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"y": [1.0, 2.0], "kernel": ["a", "b"]}), path)
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", full)
+    read = Read(path, tmp_path / "e")
+    assert read.status == "refused"
+    assert "behind row 0 take more memory than a block of rows may" in read.error["found"]
+
+
+@pytest.mark.slow
 def test_texts_that_together_take_too_much_memory_are_no_damage(tmp_path):
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * 2200, pa.int32()), pa.array(["x" * 1_000_000]))
     path = tmp_path / "t.parquet"

@@ -344,7 +344,7 @@ def test_a_damaged_event_does_not_end_the_trace(tmp_path):
         assert export.count("unreadable_rows") >= 1
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 @given(cut=st.floats(0.2, 0.99), compressed=st.booleans())
 def test_a_cut_trace_gives_the_events_before_the_cut(tmp_path_factory, cut, compressed):
     folder = tmp_path_factory.mktemp("cut")
