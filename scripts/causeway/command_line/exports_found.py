@@ -422,11 +422,8 @@ def _runs_of(exports: list[FoundExport], unpack: bool) -> list[_Run]:
             runs += _recordings(stem, group, unpack)
         else:
             of_one_name += group
-    stated = [
-        recording
-        for recording in of_one_name
-        if recording.format == "kineto" and recording.rank is not None and not _RANK.search(recording.path.name)
-    ]
+    of_kineto = [export for export in of_one_name if export.format == "kineto" and export.rank is not None]
+    stated = [export for export in of_kineto if not _RANK.search(export.path.name)]
     if len(stated) > 1:
         runs += _recordings(stated[0].path.parent.name, stated, unpack)
     alone = of_one_name if len(stated) < 2 else [export for export in of_one_name if export not in stated]
@@ -515,9 +512,7 @@ def _add_damaged(path: Path, runs: list[_Run]) -> None:
             run
             for run in whole
             if rank is not None
-            and any(
-                (_ending(export.path), _stem(export.path)) == (_ending(inner), _stem(inner)) for export in run.exports
-            )
+            and (_ending(inner), _stem(inner)) in {(_ending(export.path), _stem(export.path)) for export in run.exports}
         ]
         if siblings:
             siblings[0].exports.append(replace(damaged, format=siblings[0].exports[0].format))
