@@ -90,6 +90,21 @@ def text(
     return tag("text", line, x=x, y=y, font_size=size, text_anchor=side, fill=colour, **more)
 
 
+def svg(width: float, height: float, label: str, *children: object) -> Markup:
+    """Return a stand-alone SVG, also fit to stand in a page; `label` is what a screen reader says."""
+    return tag(
+        "svg",
+        tag("title", label),
+        *children,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=f"{width:.0f}",
+        height=f"{height:.0f}",
+        role="img",
+        font_family=FONT,
+    )
+
+
 def css_properties(is_dark: bool = False) -> dict[str, str]:
     """Return the colours and the font of light or dark pages by the names of their CSS custom properties, without the
     hyphens.
