@@ -124,11 +124,7 @@ def parallel_coordinates(chosen: Coordinates) -> "go.Figure":
 
     dimensions = [
         {
-            "label": "<br>".join(
-                escape(line)
-                for line in [*wrapped(elided(axis.name, 42), 100, theme.SMALL), *axis.note.split("\n")]
-                if line
-            ),
+            "label": "<br>".join(escape(line) for line in (*broken(axis.name), *axis.note.split("\n")) if line),
             "values": np.rint(_places(axis, axis.values)).astype(np.int16),
             "range": [0, PLACES],
             "tickvals": [float(_places(axis, position)) for position, _ in axis.ticks],
@@ -150,6 +146,11 @@ def parallel_coordinates(chosen: Coordinates) -> "go.Figure":
     left = 40 + (7 * max(len(words) for _, words in first.ticks) if first.named else 40)
     margin = {"l": min(left, 250), "r": 40, "t": 24, "b": 130}
     return figure([lines], height=640, margin=margin, coloraxis={"cmin": 0, "cmax": 1, "colorbar": scale})
+
+
+def broken(name: str) -> list[str]:
+    """Return a feature's name in lines that fit above an axis."""
+    return wrapped(elided(name, 42), 100, theme.SMALL)
 
 
 def _places(axis: Axis, values: np.ndarray | float) -> np.ndarray:
