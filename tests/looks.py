@@ -78,7 +78,7 @@ class Watched:
         """Stop listening, and make the page what it was when it was opened."""
         for event, listener in self.listeners.items():
             self.page.remove_listener(event, listener)
-        self.page.emulate_media(media="null")
+        self.page.emulate_media(media="null", color_scheme="null")
         self.page.mouse.move(0, 0)
         self.page.goto("about:blank")
 

@@ -23,7 +23,7 @@ from causeway.findings.collection import ResultFiles, findings_document
 from causeway.levels.explorer.explorer import write_explorer
 from causeway.numeric.parts import Parts
 from causeway.plotting.drawing.citations import interactive_page
-from causeway.plotting.drawing.page import svg_of, write
+from causeway.plotting.drawing.page import svg_of, theme_properties, write
 from causeway.plotting.interactive.named_figures import Choice
 from causeway.plotting.overview.overview import DatasetView, TargetView, draw_front, draw_overview
 from causeway.plotting.pages.interactive_page import INDEX, LIBRARY, write_index
@@ -149,6 +149,7 @@ def write_explorer_of(job, page: str) -> None:
         read_json(job.output.findings)["findings"],
         job.params.launches,
         home / "path_pieces.parquet",
+        str(theme_properties()),
     )
 
 

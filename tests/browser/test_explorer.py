@@ -15,6 +15,7 @@ from levels_reference import raw_values, write_run
 from causeway.core.tables import TableWriter, write_json, write_table
 from causeway.levels.explorer.explorer import write_explorer
 from causeway.levels.pyramid.build import build
+from causeway.plotting.drawing.page import theme_properties
 from causeway.variability.rows.transfer_links import link
 from variability_tables import table_of, write_export
 
@@ -51,7 +52,9 @@ def made(tmp_path_factory):
     with TableWriter(home / "path_pieces.parquet", "path_pieces") as writer:
         for part in (pieces.slice(0, 3), pieces.slice(3)):  # row groups of one rank each
             writer.write(part)
-    write_explorer(home, folders, clocks, home / "explorer", findings, 2_000_000, home / "path_pieces.parquet")
+    pieces = home / "path_pieces.parquet"
+    style = str(theme_properties())
+    write_explorer(home, folders, clocks, home / "explorer", findings, 2_000_000, pieces, style)
     return home / "explorer", raw_values(folders, clocks)
 
 

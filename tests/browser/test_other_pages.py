@@ -54,11 +54,12 @@ def write_validation_page(count, folder):
 PAGES = {"comparison": write_comparison_page, "fleet": write_fleet_page, "validation": write_validation_page}
 
 
-@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1920, "light"), (1440, "dark")])
 @pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.slow), 60])
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_silent_fits_and_can_be_read(name, count, width, tmp_path, watched):
+def test_a_page_is_silent_fits_and_can_be_read(name, count, width, scheme, tmp_path, watched):
     PAGES[name](count, tmp_path)
+    watched.page.emulate_media(color_scheme=scheme)
     watched.page.set_viewport_size({"width": width, "height": 900})
     page = watched.show(tmp_path / "page.html")
     page.wait_for_timeout(100)

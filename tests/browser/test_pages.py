@@ -5,6 +5,7 @@ import pytest
 from causal_samples import graph_of
 from variability_samples import HOSTILE, NAMES
 
+from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.page import write
 from causeway.plotting.pages.causes_page import draw_causal_graphs
 from looks import unreadable
@@ -33,6 +34,16 @@ def made(tmp_path_factory):
     return root
 
 
+@pytest.mark.parametrize("name", ["overview.html", "graphs/index.html"])
+def test_a_page_is_dark_where_the_reader_asks_for_it_and_printed_light(made, watched, name):
+    paper = "getComputedStyle(document.body).getPropertyValue('--paper')"
+    watched.page.emulate_media(color_scheme="dark")
+    page = watched.show(made / name)
+    assert page.evaluate(paper) == theme.DARK[theme.PAPER]
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate(paper) == theme.PAPER
+
+
 def no_sideways_scroll(page):
     return page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
@@ -47,11 +58,12 @@ def test_a_page_is_silent_needs_no_network_and_fits(made, watched, name):
     assert page.title() != "owned"
 
 
-@pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1920, "light"), (1440, "dark")])
 @pytest.mark.parametrize("name", ["overview.html", "graphs/index.html"])
-def test_every_text_of_a_page_can_be_read(made, watched, name, width):
+def test_every_text_of_a_page_can_be_read(made, watched, name, width, scheme):
     """With everything open: no text over another, none cut off, none fainter than AA asks for."""
     watched.page.set_viewport_size({"width": width, "height": 900})
+    watched.page.emulate_media(color_scheme=scheme)
     page = watched.show(made / name)
     page.evaluate("document.querySelectorAll('details').forEach(function (one) { one.open = true; })")
     assert unreadable(page) == []

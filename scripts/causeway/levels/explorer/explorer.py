@@ -48,6 +48,7 @@ def write_explorer(
     findings: Iterable[Mapping],
     most_launches: int,
     pieces: Path | None = None,
+    style: str = "",
 ) -> None:
     """Write the page `index.html` and its tiles.
 
@@ -67,6 +68,9 @@ def write_explorer(
         Launches that are on the page one by one.
     pieces : Path, optional
         `path_pieces.parquet` of the dataset; without it, or without rows, the page has no critical path.
+    style : str
+        Style sheet with the theme that the page shares with others, as CSS custom properties; without it all is black
+        on white.
     """
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
@@ -101,6 +105,7 @@ def write_explorer(
     write_whole(out / "index.js", f"CW.start({text})\n")
     for name in ("uPlot.iife.min.js", "uPlot.min.css", "uPlot.LICENSE", "explorer.css"):
         write_whole(out / name, (ASSETS / name).read_bytes())
+    write_whole(out / "theme.css", style)
     write_whole(out / "explorer.js", program())
     page = (ASSETS / "explorer.html").read_text(encoding="utf-8").replace("{{dataset}}", escape(folder.name))
     write_whole(out / "index.html", page)

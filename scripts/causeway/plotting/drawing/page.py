@@ -35,9 +35,15 @@ def asset(name: str) -> Markup:
 
 
 def theme_properties() -> Markup:
-    """Return the theme's colours and fonts as CSS custom properties, which the style sheets use."""
-    declarations = " ".join(f"--{name}: {value};" for name, value in theme.css_properties().items())
-    return Markup(f":root {{ {declarations} }}")  # noqa: S704 - constants of this package
+    """Return the theme's colours and fonts as CSS custom properties, which the style sheets use, light and dark; a page
+    is printed light.
+    """
+    light, dark = (
+        f":root {{ {' '.join(f'--{name}: {value};' for name, value in theme.css_properties(is_dark).items())} }}"
+        for is_dark in (False, True)
+    )
+    on_screen = f"@media screen and (prefers-color-scheme: dark) {{ {dark} {theme.dark('svg')} }}"
+    return Markup(f":root {{ color-scheme: light dark; }} {light} {on_screen}")  # noqa: S704 - constants of this package
 
 
 class _KeptCode(FileSystemBytecodeCache):
@@ -91,7 +97,7 @@ def write(drawing: "Markup | Figure", path: str | Path) -> None:
     """
     text = f"{drawing}\n" if isinstance(drawing, Markup) else theme.svg_text(drawing)
     if isinstance(drawing, Markup) and text.startswith("<svg") and f'fill="{theme.PAPER}"' in text[:800]:
-        text = text.replace(">", f"><style>{theme.dark()}</style>", 1)  # as `theme.svg_text` has it
+        text = text.replace(">", f"><style>{theme.dark_figure()}</style>", 1)  # as `theme.svg_text` has it
     if Path(path).suffix == ".html":
         text = OUTSIDE_OF_TAGS.sub(lambda found: found[1] or unbroken(found[2]), text)
     write_whole(path, text)
@@ -108,5 +114,5 @@ def inline(figure: "Figure") -> Markup:
 
 
 def _in_a_page(text: str) -> Markup:
-    text = text[text.index("<svg") :].replace(f"<style>{theme.dark()}</style>", "", 1)
+    text = text[text.index("<svg") :].replace(f"<style>{theme.dark_figure()}</style>", "", 1)
     return Markup(text)  # noqa: S704 - names in it were escaped when it was drawn

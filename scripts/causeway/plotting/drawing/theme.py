@@ -90,22 +90,43 @@ def text(
     return tag("text", line, x=x, y=y, font_size=size, text_anchor=side, fill=colour, **more)
 
 
-def css_properties() -> dict[str, str]:
-    """Return the colours and the font of pages by the names of their CSS custom properties, without the hyphens."""
-    return {
+def svg(width: float, height: float, label: str, *children: object) -> Markup:
+    """Return a stand-alone SVG, also fit to stand in a page; `label` is what a screen reader says."""
+    return tag(
+        "svg",
+        tag("title", label),
+        *children,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=f"{width:.0f}",
+        height=f"{height:.0f}",
+        role="img",
+        font_family=FONT,
+    )
+
+
+def css_properties(is_dark: bool = False) -> dict[str, str]:
+    """Return the colours and the font of light or dark pages by the names of their CSS custom properties, without the
+    hyphens.
+    """
+    light = {
         "ink": INK,
         "muted": MUTED,
         "faint": FAINT,
         "line": GRID,
+        "paper": PAPER,
+        "soft": PANEL,
+        "link": "#0550ae",
+        "on-colour": ON_COLOUR,
         "accent": SEQUENTIAL[5],
         **STATUS,
         **VERDICTS,
-        "raises": RAISES,
         "lowers": LOWERS,
         "worse": DIVERGING[-1],
         "better": DIVERGING[0],
         "font": FONT,
     }
+    return {name: DARK.get(value, value) for name, value in light.items()} | DARK_PAGE if is_dark else light
 
 
 def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -213,7 +234,7 @@ def svg_text(figure: "Figure") -> str:
     text = _METADATA.sub("", _ID.sub("<g", text))
     for name, shape in dict(_CLIP.findall(text)).items():  # matplotlib names some after their place in memory
         text = text.replace(name, f"p{hashlib.md5(shape.encode(), usedforsecurity=False).hexdigest()[:10]}")
-    text = _STYLE.sub(f"<style>{dark()}</style>", text).replace(
+    text = _STYLE.sub(f"<style>{dark_figure()}</style>", text).replace(
         'version="1.1"', 'version="1.1" role="img" stroke-linejoin="round"', 1
     )
     return text.replace("'DejaVu Sans'", FONT)
@@ -228,6 +249,7 @@ DARK = {
     PANEL: "#161b22",
     LOWERS: "#ff7b72",
     SEQUENTIAL[6]: "#7fb2ec",
+    SEQUENTIAL[7]: "#9c97ea",
     STATUS["ok"]: "#3fb68b",
     "#eaf1fa": "#1c2f47",
     "#fdf3e4": "#3d2f17",
@@ -237,16 +259,21 @@ DARK = {
     "#4d555e": "#a8b3bf",
     **dict(zip(PARTS, ("#2c6375", "#3b7d90", "#5296a9", "#71b0c0", "#9ac9d5", "#c6e2e9", "#39424c"), strict=True)),
 }
-"""Colours of a figure that is opened on its own where the reader asks for a dark theme; in a page the figure has the
-colours of the page.
-"""
+"""Colours of figures and pages where the reader asks for a dark theme."""
+DARK_PAGE = {"link": "#7aa9e6", "accent": "#3fa7bd", "better": "#74aee0", "worse": "#f0963f"}
+DARK_PAGE |= dict.fromkeys(("caution", "inconclusive"), "#d8a22b") | dict.fromkeys(("blocked", "refuted"), "#f0806f")
+"""What is text in pages and may be a fill in figures, where it stays."""
 
 
-def dark() -> str:
-    """Return the style that gives a figure on its own the dark theme; `svg:root` is no figure inside a page."""
-    rules = "".join(
-        f'svg:root [style*="{kind}: {light}"],svg:root [{kind}="{light}"]{{{kind}:{shown}!important}}'
+def dark(figures: str = "svg:root") -> str:
+    """Return the rules that give figures the dark theme: one on its own, or those that a page has inside."""
+    return "".join(
+        f'{figures} [style*="{kind}: {light}"],{figures} [{kind}="{light}"]{{{kind}:{shown}!important}}'
         for light, shown in DARK.items()
         for kind in ("fill", "stroke")
     )
-    return f"@media(prefers-color-scheme:dark){{svg:root{{background:{DARK[PAPER]}}}{rules}}}"
+
+
+def dark_figure() -> str:
+    """Return the style that gives a figure on its own the dark theme; in a page it has the page's."""
+    return f"@media(prefers-color-scheme:dark){{svg:root{{background:{DARK[PAPER]}}}{dark()}}}"

@@ -29,14 +29,13 @@ MARGIN = 18.0
 MOST_ARROWS = 15
 FILLS = {"launch": "#eaf1fa", "context": "#fdf3e4", "counter": "#e8f5f1"}
 WORDS = {"+": "raises", "-": "lowers"}
-COLOURS = {"launch": "blue", "context": "yellow", "counter": "green"}
 OTHER = "#f1f3f5"
 """Fill of features without a tier."""
-SIGNS = "black raises; red with an open head lowers; grey: not supported, undecided or unexplained"
 MOST_NODES = 60
 LONGEST_LABEL = 34
 """Characters of a feature's name that are shown."""
 LINE = 16.0
+PORT = re.compile(r":\w+(?::w)?(?=->|$)")
 POINTS = 72.0
 """graphviz measures boxes in inches and places them in points; one point is taken for one pixel."""
 SHAPE = re.compile(r'<g id="[^"]*" class="(?:node|edge)">\s*<title>(.*?)</title>(.*?)</g>', re.DOTALL)
@@ -44,7 +43,7 @@ SHAPE = re.compile(r'<g id="[^"]*" class="(?:node|edge)">\s*<title>(.*?)</title>
 
 @dataclass(frozen=True, kw_only=True)
 class Arrow:
-    """One arrow into the target, and how it is drawn; `details` are the lines below its label."""
+    """One arrow into the target, and how it is drawn: `label` above it and `details` below it."""
 
     source: str
     colour: str
@@ -54,7 +53,20 @@ class Arrow:
     label: str
     details: tuple[str, ...] = ()
     hover: str = ""
-    verdict: str | None = None
+
+    @property
+    def size_of_words(self) -> tuple[float, float]:
+        """Width of the words, and their height with the line in the middle; pixels."""
+        wide = max(text_width(line, theme.SIZE, bold=line == self.label) for line in (self.label, *self.details))
+        return wide, self.width + 2 * LINE * max(len(self.details), 1) + 10
+
+    def words(self, x: float, y: float) -> list[Markup]:
+        """Return the words of an arrow that passes `y`, from `x` on."""
+        ink = theme.MUTED if self.colour == theme.UNDECIDED else self.colour
+        below = y + self.width / 2 - 1
+        details = enumerate(self.details, 1)
+        lines = [text(x, y - self.width / 2 - 5, self.label, colour=ink, font_weight="bold")]
+        return lines + [text(x, below + LINE * n, line, theme.SMALL, colour=theme.MUTED) for n, line in details]
 
 
 def unresolved(edge: Mapping) -> bool:
@@ -106,7 +118,6 @@ def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
         label=f"{word} {share}".strip(),
         details=tuple(", ".join(line) for line in ([*judged, *robust], _of_kernels(edge)) if line),
         hover="\n".join(hover),
-        verdict=verdict,
     )
 
 
@@ -118,8 +129,8 @@ def _of_kernels(edge: Mapping) -> list[str]:
     if percent is None or percent >= 100:
         return []
     most = edge.get("kernels_variance_percent")
-    bound = [] if most is None else [f"at most {formatting.percent(most)} of the dataset's variance"]
-    return [f"varies in {formatting.percent(percent)} of the kernels", *bound]
+    bound = [] if most is None else [f"at most {formatting.percent(most)} of all variance"]
+    return [f"in {formatting.percent(percent)} of the kernels", *bound]
 
 
 def headline(graph: Mapping, scope: str) -> tuple[str, str]:
@@ -167,62 +178,98 @@ def draw_causal_graph(graph: Mapping, scope: str, alone: bool = True) -> Markup:
     arrows, rest, omitted = arrows_into(graph)
     if not arrows:
         return notice(*headline(graph, scope), said(graph)[:4])
-    if len(arrows) == 1:
-        return draw_one_cause(graph, scope, arrows[0], rest, alone)
     nodes = {node["name"]: node for node in graph["nodes"]}
     drawn = arrows + ([rest] if rest else [])
     tiers = _tiers(arrows, nodes)
     target = graph["target_node"]
     lines = [*wrapped(elided(target, 60), 190, theme.SIZE, bold=True), *wrapped(scope, 190, theme.SMALL)][:5]
     boxes = {arrow.source: _cause(arrow.source, nodes) for arrow in drawn}
-    boxes |= {f"label of {arrow.source}": _label(arrow) for arrow in drawn}
-    hover = full_name(graph.get("scope_name") or scope)
-    tall = math.fsum(boxes[f"label of {arrow.source}"].size[1] + 9 for arrow in drawn) - 9
-    boxes[target] = Box(lines, theme.PAPER, hover=hover, bold=True, least=(120.0, tall))
-    edges = {}
-    for arrow in drawn:
-        label = f"label of {arrow.source}"
+    edges: dict[tuple[str, str], Mapping] = {}
+    wide = max(arrow.size_of_words[0] for arrow in drawn)
+    for port, arrow in enumerate(drawn):
+        label, end = _on_its_way(arrow.source)
+        boxes |= {label: Box([], "", least=(wide, arrow.size_of_words[1])), end: Box([], "", least=(1.0, 1.0))}
         column = next((i for i, (_, members) in enumerate(tiers) if arrow.source in members), len(tiers) - 1)
         look = {"color": arrow.colour, "penwidth": arrow.width, "style": "dashed" if arrow.dashed else "solid"}
-        edges[arrow.source, label] = {**look, "arrowhead": "none", "minlen": len(tiers) - column, "weight": 50}
-        edges[label, target] = {**look, "arrowhead": arrow.head}
-    shapes = Shapes(boxes, edges, row_gap=9, column_gap=34)
+        line = look | {"arrowhead": "none", "headclip": "false", "tailclip": "false", "weight": 50}
+        edges[arrow.source, label] = line | {"minlen": len(tiers) - column}
+        edges[label, end] = line
+        head = {"arrowhead": arrow.head, "headport": f"{port}:w", "tailport": "e", "tailclip": "false", "minlen": 2}
+        edges[end, target] = look | head
+    tall = 0.95 * math.fsum(boxes[_on_its_way(arrow.source)[0]].size[1] for arrow in drawn)
+    hover = full_name(graph.get("scope_name") or scope)
+    boxes[target] = Box(lines, theme.PAPER, hover=hover, bold=True, least=(120.0, tall), ports=len(drawn))
+    shapes = Shapes(boxes, edges, row_gap=6, column_gap=26)
     parts = []
     for arrow in drawn:
-        label = f"label of {arrow.source}"
-        drawing = shapes.drawn[arrow.source, label], shapes.drawn[label, target], shapes.words(label)
-        parts.append(tag("g", tag("title", arrow.hover), *drawing, data_cause=elided(arrow.source, 300)))
+        label, end = _on_its_way(arrow.source)
+        ways = (shapes.drawn[way] for way in ((arrow.source, label), (label, end), (end, target)))
+        words = arrow.words(shapes.centres[label][0] - wide / 2, shapes.centres[label][1])
+        whole = tag("g", tag("title", arrow.hover), *ways, words, data_cause=elided(arrow.source, 300))
+        parts.append(whole if arrow.dashed else tag("g", whole, stroke_linecap="square"))  # no gap between pieces
     parts += [shapes.box(name) for name in (*(arrow.source for arrow in drawn), target)]
+    wide, high = shapes.size
     for tier, members in tiers:
         x = math.fsum(shapes.centres[name][0] for name in members) / len(members)
-        parts.append(text(x, -shapes.height - 10, TIERS.get(tier, tier), theme.SMALL, "middle", theme.MUTED))
-    below = [f"{formatting.counted(omitted, 'weaker arrow')} not drawn; the table lists all."] if omitted else []
+        parts.append(text(x, -high - 10, TIERS.get(tier, tier), theme.SMALL, "middle", theme.MUTED))
+    left_out = f"{formatting.counted(omitted, 'weaker arrow')} not drawn; the table lists all."
+    below = [_row((left_out, None))] if omitted else []
     about, rests = headline(graph, scope)
     if alone:
-        fragile = f"; dashed: fragile, robustness below {formatting.ratio(FRAGILE_BELOW)}"
-        below.append(f"{SIGNS}{fragile if any(arrow.dashed for arrow in drawn) else ''}")
-        below.append(f"width: % of {variance_of(target, graph.get('n_kernels', 1) > 1)} [interval]")
-    return _framed(about, [rests] if alone else [], parts, shapes, below, 18.0, alone)
+        variance = variance_of(target, graph.get("n_kernels", 1) > 1)
+        below += [*(_row(*line) for line in KEY), _row((f"width: % of {variance} [interval]", None))]
+    return _framed(about, rests if alone else "", parts, (wide, high + 18), below)
+
+
+def _on_its_way(source: str) -> tuple[str, str]:
+    """Return the boxes without a frame that an arrow passes: that of its words, and where it turns to the target."""
+    return f"words of {source}", f"end of {source}"
+
+
+def _row(*entries: tuple[str, object]) -> tuple[Markup, float]:
+    """Return a line below a drawing, at the origin, and its width: words, each behind what they explain."""
+    x = 0.0
+    parts = []
+    for words, sample in entries:
+        if sample is not None:
+            parts.append(tag("g", sample, transform=f"translate({x:.1f} 0)"))
+            x += 38
+        parts.append(text(x, 0, words, theme.SMALL, colour=theme.MUTED))
+        x += text_width(words, theme.SMALL) + 20
+    return tag("g", parts), x - 20
+
+
+def _sample(colour: str, fill: str = "", dashes: str | None = None) -> list[Markup]:
+    """Return an arrow of the key."""
+    line = tag("path", d="M0 -4h22", stroke=colour, stroke_width=2.0, stroke_dasharray=dashes)
+    return [line, tag("path", d="M22 -9l10 5l-10 5z", stroke=colour, fill=fill or colour)]
+
+
+FRAGILE = f"fragile, robustness below {formatting.ratio(FRAGILE_BELOW)}", _sample(theme.RAISES, dashes="6,3")
+KEY = (
+    [("raises", _sample(theme.RAISES)), ("lowers", _sample(theme.LOWERS, theme.PAPER))],
+    [("not supported, undecided or unexplained", _sample(theme.UNDECIDED)), FRAGILE],
+)
+"""What the colours, heads and dashes of arrows mean, in two lines."""
 
 
 def _framed(
-    about: str, rests: Sequence[str], parts: list, shapes: "Shapes", below: Sequence[str], room: float, headed: bool
+    about: str, rests: str, parts: list, size: tuple[float, float], below: Sequence[tuple[Markup, float]] = ()
 ) -> Markup:
-    """Return a drawing with its heading, two lines, and with lines below it; `room` pixels are above the boxes."""
-    top = (58.0 if headed else 10.0) + room
-    width = max([shapes.width, *(text_width(line, theme.SMALL) for line in (*rests, *below))])
-    width = max(width, text_width(about, 15, bold=True) if headed else 0.0) + 2 * MARGIN
-    foot = top + shapes.height + 8
-    lines = _heading(about, *rests) if headed else []
-    lines += [text(MARGIN, foot + 18 * n, line, theme.SMALL, colour=theme.MUTED) for n, line in enumerate(below, 1)]
-    drawn = tag("g", parts, transform=f"translate({MARGIN:.1f} {top + shapes.height:.1f})")
-    return document(width, foot + 18 * len(below) + 8, about, lines, drawn)
-
-
-def _heading(about: str, *rests: str) -> list[Markup]:
-    """Return the title of a drawing and the line below it."""
-    below = [text(MARGIN, 43, line, theme.SMALL, colour=theme.MUTED) for line in rests]
-    return [text(MARGIN, 24, about, 15, font_weight="bold"), *below]
+    """Return a drawing, whose origin is its lower left corner, with its heading, two lines unless `rests` is '', and
+    with lines below it.
+    """
+    top = 58.0 if rests else 10.0
+    heads = [text(MARGIN, 24, about, 15, font_weight="bold"), text(MARGIN, 43, rests, theme.SMALL, colour=theme.MUTED)]
+    widths = [text_width(about, 15, bold=True), text_width(rests, theme.SMALL)] if rests else []
+    width = max(size[0], *widths, *(wide for _, wide in below), 0.0) + 2 * MARGIN
+    foot = top + size[1] + 8
+    places = (f"translate({MARGIN:.1f} {foot + 18 * n:.1f})" for n in range(1, len(below) + 1))
+    lines = [tag("g", line, transform=place) for (line, _), place in zip(below, places, strict=True)]
+    drawn = tag("g", parts, transform=f"translate({MARGIN:.1f} {top + size[1]:.1f})")
+    height = foot + 18 * len(below) + 8
+    paper = tag("rect", width=width, height=height, fill=theme.PAPER)
+    return theme.svg(width, height, about, paper, heads if rests else [], drawn, lines)
 
 
 def _tiers(arrows: list[Arrow], nodes: Mapping) -> list[tuple[str, list[str]]]:
@@ -236,13 +283,9 @@ def _tiers(arrows: list[Arrow], nodes: Mapping) -> list[tuple[str, list[str]]]:
     return [(tier, found[tier]) for tier in order if tier in found]
 
 
-def _others(name: str, nodes: Mapping) -> list[str]:
-    return [member for member in (nodes.get(name) or {}).get("members") or [] if member != name]
-
-
 def _cause(name: str, nodes: Mapping) -> "Box":
     node = nodes.get(name) or {}
-    others = _others(name, nodes)
+    others = [member for member in node.get("members") or [] if member != name]
     lines = [elided(name, LONGEST_LABEL), *([f"and {len(others)} that move with it"] if others else [])]
     hover = [name, *([f"group: {node['group']}"] if node.get("group") else [])]
     hover += [f"moves with: {', '.join(others)}"] if others else []
@@ -251,16 +294,10 @@ def _cause(name: str, nodes: Mapping) -> "Box":
     return Box(lines, FILLS.get(tier, OTHER), hover=elided("\n".join(hover), 1500), least=(heading, 26.0))
 
 
-def _label(arrow: Arrow) -> "Box":
-    """Return the words of an arrow, which stand in its line."""
-    ink = theme.MUTED if arrow.colour == theme.UNDECIDED else arrow.colour
-    return Box([arrow.label, *arrow.details], "", bold=True, ink=ink)
-
-
 @dataclass(frozen=True)
 class Box:
     """A rectangle with lines of text in its middle, the first one in `ink`; no rectangle where `fill` is ''. It is as
-    large as its text in pixels, at least `least` (width, height).
+    large as its text in pixels, at least `least` (width, height). Edges end at its `ports`, from top to bottom.
     """
 
     lines: Sequence[str]
@@ -269,10 +306,13 @@ class Box:
     bold: bool = False
     ink: str = theme.INK
     least: tuple[float, float] = (0.0, 26.0)
+    ports: int = 0
 
     @property
     def size(self) -> tuple[float, float]:
         """Width and height, pixels."""
+        if not self.lines:
+            return self.least
         wide = max(text_width(line, theme.SIZE, self.bold and not n) for n, line in enumerate(self.lines))
         return max(wide + 22, self.least[0]), max(LINE * len(self.lines) + 10, self.least[1])
 
@@ -298,8 +338,8 @@ class Shapes:
         Shapes of boxes and edges; the origin is the lower left corner.
     centres : dict of str to (float, float)
         Of the boxes, in the same coordinates.
-    width, height : float
-        Of the whole, pixels.
+    size : (float, float)
+        Width and height of the whole, pixels.
     """
 
     def __init__(
@@ -321,17 +361,22 @@ class Shapes:
             width, height = (f"{side / POINTS:.4f}" for side in box.size)
             look = {"fillcolor": box.fill, "penwidth": 1.6 if box.bold else 1}
             look |= {"color": theme.INK} if box.bold else {}
+            if box.ports:
+                row = f'width="{box.size[0] - 4:.0f}" height="{(box.size[1] - 4) / box.ports:.0f}"'
+                rows = "".join(f'<tr><td port="{port}" {row}></td></tr>' for port in range(box.ports))
+                look["label"] = f'<<table border="0" cellborder="0" cellspacing="0" cellpadding="0">{rows}</table>>'
             graph.add_node(number[name], width=width, height=height, **(look if box.fill else {"shape": "none"}))
         if last is not None:
             graph.add_subgraph([number[last]], rank="sink")
         for (source, target), line in edges.items():
-            graph.add_edge(number[source], number[target], arrowsize=0.9, **line)
+            size = max(0.9, 0.6 + 0.2 * line.get("penwidth", 1.0) * (line.get("arrowhead") == "empty"))
+            graph.add_edge(number[source], number[target], arrowsize=size, **line)
         graph.layout("dot")
-        self.width, self.height = (float(end) for end in graph.graph_attr["bb"].split(",")[2:])
+        self.size = tuple(map(float, graph.graph_attr["bb"].split(",")[2:]))
         places = {name: map(float, graph.get_node(number[name]).attr["pos"].split(",")) for name in boxes}
         self.centres = {name: (x, -y) for name, (x, y) in places.items()}
         svg = graph.draw(prog="dot", format="svg").decode().replace('"white"', f'"{theme.PAPER}"')
-        shapes = {html.unescape(name): shape.strip() for name, shape in SHAPE.findall(svg)}
+        shapes = {PORT.sub("", html.unescape(name)): shape.strip() for name, shape in SHAPE.findall(svg)}
         titles = number | {ends: f"{number[ends[0]]}->{number[ends[1]]}" for ends in edges}
         self.drawn = {one: Markup(shapes[title]) for one, title in titles.items()}  # noqa: S704 - drawn without any text
 
@@ -348,28 +393,6 @@ class Shapes:
     def box(self, name: str) -> Markup:
         """Return a box with its text and what it says on hover."""
         return tag("g", tag("title", self.boxes[name].hover or name), self.drawn[name], self.words(name))
-
-
-def draw_one_cause(graph: Mapping, scope: str, arrow: Arrow, rest: Arrow | None, alone: bool) -> Markup:
-    """Return in words what a graph with one cause has: an arrow between two boxes would say no more."""
-    about, rests = headline(graph, scope)
-    others = _others(arrow.source, {node["name"]: node for node in graph["nodes"]})
-    members = [f"and {len(others)} that move with it"] if others else []
-    y = 66.0 if alone else 22.0
-    parts = _heading(about, rests) if alone else []
-    width = max(560.0, text_width(about, 15, bold=True) + 2 * MARGIN if alone else 0.0)
-    for one in [arrow] + ([rest] if rest else []):
-        lines = [f"{elided(one.source, 60)}: {one.label}"]
-        lines += [", ".join(line) for line in (members if one is arrow else [], [*one.details]) if line]
-        x = MARGIN + 16
-        ink = theme.MUTED if one.colour == theme.UNDECIDED else one.colour
-        words = [text(x, y, lines[0], colour=ink, font_weight="bold")]
-        words += [text(x, y + LINE * n, line, theme.SMALL, colour=theme.MUTED) for n, line in enumerate(lines[1:], 1)]
-        bar = tag("path", d=f"M{MARGIN + 3} {y - 12}v{LINE * len(lines)}", stroke=one.colour, stroke_width=4.0)
-        parts.append(tag("g", tag("title", one.hover), bar, words, data_cause=elided(one.source, 300)))
-        width = max(width, *(text_width(line, theme.SIZE, bold=True) + 50 for line in lines))
-        y += LINE * len(lines) + 14
-    return document(width, y, about, parts)
 
 
 def draw_context_graph(graph: Mapping, scope: str) -> Markup | None:
@@ -414,36 +437,18 @@ def draw_context_graph(graph: Mapping, scope: str) -> Markup | None:
     left_out = len(names) - len(shown)
     note = f"{len(shown)} features" + (f", {left_out} with fewer edges not drawn" if left_out else "")
     note += "; dotted: between features, without a share; without a head: direction open"
-    key = "fills: " + ", ".join(f"{COLOURS[tier]} {TIERS[tier]}" for tier in FILLS)
-    return _framed(f"Context of the causes of {target}, {scope}", [note], parts, shapes, [key], 6.0, True)
-
-
-def document(width: float, height: float, label: str, *children: object) -> Markup:
-    """Return a stand-alone SVG, also fit to stand in a page."""
-    return tag(
-        "svg",
-        tag("title", label),
-        tag("rect", width=float(width), height=float(height), fill=theme.PAPER),
-        *children,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
-        width=f"{width:.0f}",
-        height=f"{height:.0f}",
-        role="img",
-        font_family=theme.FONT,
+    swatch = {"y": -10, "width": 30, "height": 13, "rx": 4, "stroke": theme.FAINT}
+    key = _row(*((TIERS[tier], tag("rect", fill=fill, **swatch)) for tier, fill in FILLS.items()))
+    return _framed(
+        f"Context of the causes of {target}, {scope}", note, parts, (shapes.size[0], shapes.size[1] + 6), [key]
     )
 
 
 def notice(title: str, below: str, sentences: Sequence[str]) -> Markup:
     """Return the small figure that stands where there is nothing to draw: a title and, in words, why."""
-    width = max(560.0, text_width(title, 15, bold=True) + 2 * MARGIN)
-    lines = [line for words in sentences for line in wrapped(elided(words, 600), width - 2 * MARGIN - 20, theme.SIZE)]
-    height = 76.0 + 20 * len(lines)
-    return document(
-        width,
-        height + 8,
-        title,
-        _heading(title, below),
-        tag("rect", x=MARGIN, y=56, width=4, height=height - 64, fill=theme.UNDECIDED),
-        [text(MARGIN + 16, 74 + 20 * i, line) for i, line in enumerate(lines)],
-    )
+    wide = max(524.0, text_width(title, 15, bold=True))
+    lines = [line for words in sentences for line in wrapped(elided(words, 600), wide - 20, theme.SIZE)]
+    tall = 20.0 * len(lines)
+    bar = tag("rect", y=-tall, width=4, height=tall, fill=theme.UNDECIDED)
+    words = [text(16, 20 * n - tall - 6, line) for n, line in enumerate(lines, 1)]
+    return _framed(title, below, [bar, words], (wide, tall))

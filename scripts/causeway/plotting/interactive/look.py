@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
 LIGHT = "light"
 DARK = "dark"
-INKS = {LIGHT: theme.INK, DARK: "#e6edf3"}
-PAPERS = {LIGHT: theme.PAPER, DARK: "#14181d"}
-GRIDS = {LIGHT: theme.GRID, DARK: "#39424c"}
 LINES = {
     LIGHT: ("#3b6fb6", "#e08214", "#1b9e8a", "#9467bd", "#57606a", "#a34f06"),
     DARK: ("#7aa9e6", "#f0a04b", "#45c4ae", "#b79ae0", "#aab4bf", "#d98a4a"),
@@ -32,18 +29,19 @@ def template(page: str) -> "go.layout.Template":
     import plotly.graph_objects as go
 
     scale = theme.SEQUENTIAL if page == LIGHT else theme.SEQUENTIAL[::-1]
-    axis = {"gridcolor": GRIDS[page], "linecolor": GRIDS[page], "zerolinecolor": GRIDS[page], "automargin": True}
+    ink, paper, line = map(theme.css_properties(page == DARK).get, ("ink", "paper", "line"))
+    axis = {"gridcolor": line, "linecolor": line, "zerolinecolor": line, "automargin": True}
     hidden = {"size": 1, "color": "rgba(0,0,0,0)"}  # the ends of an axis, which its ticks say
     return go.layout.Template(
         layout={
-            "font": {"family": theme.FONT.replace("'", ""), "size": 13, "color": INKS[page]},
-            "paper_bgcolor": PAPERS[page],
-            "plot_bgcolor": PAPERS[page],
+            "font": {"family": theme.FONT.replace("'", ""), "size": 13, "color": ink},
+            "paper_bgcolor": paper,
+            "plot_bgcolor": paper,
             "colorway": LINES[page],
             "coloraxis": {"colorscale": [[i / (len(scale) - 1), colour] for i, colour in enumerate(scale)]},
             "xaxis": axis,
             "yaxis": axis,
-            "hoverlabel": {"bgcolor": PAPERS[page], "font": {"color": INKS[page]}, "align": "left"},
+            "hoverlabel": {"bgcolor": paper, "font": {"color": ink}, "align": "left"},
             "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
             "margin": {"l": 8, "r": 16, "t": 40, "b": 8},
             "hovermode": "closest",

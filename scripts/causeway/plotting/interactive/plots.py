@@ -15,7 +15,7 @@ from causeway.core.formatting import elided
 from causeway.core.vocabulary import FOR_THE_BETTER, FOR_THE_WORSE, UNEXPLAINED
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.labels import short_names, target_axis, unit_stated
-from causeway.plotting.drawing.markup import escape
+from causeway.plotting.drawing.markup import escape, wrapped
 from causeway.plotting.figures.bins import LOG_BEYOND, MOST_LANES, lanes_of
 from causeway.plotting.figures.comparison import of_kernels
 from causeway.plotting.figures.coordinates import Axis, Coordinates
@@ -124,7 +124,7 @@ def parallel_coordinates(chosen: Coordinates) -> "go.Figure":
 
     dimensions = [
         {
-            "label": "<br>".join(escape(line) for line in [*broken(axis.name, 14), *axis.note.split("\n")] if line),
+            "label": "<br>".join(escape(line) for line in (*broken(axis.name), *axis.note.split("\n")) if line),
             "values": np.rint(_places(axis, axis.values)).astype(np.int16),
             "range": [0, PLACES],
             "tickvals": [float(_places(axis, position)) for position, _ in axis.ticks],
@@ -148,21 +148,9 @@ def parallel_coordinates(chosen: Coordinates) -> "go.Figure":
     return figure([lines], height=640, margin=margin, coloraxis={"cmin": 0, "cmax": 1, "colorbar": scale})
 
 
-def broken(name: str, room: int = 15) -> list[str]:
-    """Return a feature's name in lines of at most about `room` characters, broken behind underscores where it has
-    any.
-    """
-    lines = [""]
-    parts = (
-        part[i : i + room]
-        for part in elided(name, 3 * room).replace("_", "_\n").split("\n")
-        for i in range(0, max(len(part), 1), room)
-    )
-    for part in parts:
-        if lines[-1] and len(lines[-1]) + len(part) > room:
-            lines.append("")
-        lines[-1] += part
-    return lines
+def broken(name: str) -> list[str]:
+    """Return a feature's name in lines that fit above an axis."""
+    return wrapped(elided(name, 42), 100, theme.SMALL)
 
 
 def _places(axis: Axis, values: np.ndarray | float) -> np.ndarray:

@@ -115,9 +115,6 @@ def draw_heat_map(
         left=left,
         foot=foot,
         number=number,
-        font=theme.FONT,
-        muted=theme.MUTED,
-        faint=theme.FAINT,
         marked=theme.DIVERGING[-2],
     )
 
@@ -135,7 +132,7 @@ def heat_map(
     what = "largest median" if lanes.merged > 1 or len(lanes.ranks) > MOST_ROWS else "median"
     said = "; ".join(notes_of(lanes, clocks))
     edge = " Orange edge: kept for the causal analysis." if lanes.kept.any() else ""
-    note = f"{said[:1].upper()}{said[1:]}. White: no launches.{edge}"
+    note = f"{said[:1].upper()}{said[1:]}. Blank: no launches.{edge}"
     own = lanes.timed and explored and not lanes.own_start
     name = target_name(target)
     return draw_heat_map(

@@ -163,7 +163,7 @@ def _tree_row(facts: Document, way: list[str], number: int | None) -> dict:
 
 def colour(value: float | None) -> str:
     """Return the colour of a ratio's cell."""
-    return theme.PAPER if value is None else theme.shade((value - LOW) / (HIGH - LOW), SHADES)
+    return "var(--paper)" if value is None else theme.shade((value - LOW) / (HIGH - LOW), SHADES)
 
 
 def waterfall(document: Mapping, name: str) -> Markup | None:

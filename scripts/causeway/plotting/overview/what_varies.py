@@ -131,8 +131,6 @@ def what_varies(
         ids=ids,
         number=number,
         largest=kernels[0].share,
-        accent=theme.SEQUENTIAL[5],
-        line=theme.GRID,
     )
 
 

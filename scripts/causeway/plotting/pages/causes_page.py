@@ -77,7 +77,7 @@ REFUTERS = {"future_exposure": "future exposure", "robustness_value": "robustnes
 MOST_GROUPS = 12
 MOST_SLOW = 5
 """Slow launches of a scope on the page; all are in slow_launches.parquet."""
-COLOURS = {"+": theme.RAISES, "-": theme.LOWERS}
+COLOURS = {"+": "var(--ink)", "-": "var(--lowers)"}
 
 
 def labelled(row: Mapping) -> str:

@@ -87,7 +87,7 @@ def draw_errors(evaluation: Mapping) -> "Figure":
             for y, value in zip(rows, values.values(), strict=True):
                 axis.text(value, y, f" {value:.3f}", va="center", bbox=behind, zorder=3)
         axis.axvline(GOAL, color=theme.INK, lw=1, ls=(0, (3, 2)))
-        axis.text(GOAL, len(sections) - 0.5, " goal .02", ha="left", va="bottom", color=theme.INK)
+        axis.text(GOAL, len(sections) - 0.5, "  goal .02", ha="left", va="bottom", color=theme.INK)
         axis.set_yticks(range(len(sections)), sections)
         axis.set_ylim(len(sections) - 0.45, -0.65)
         axis.set_xscale("symlog", linthresh=0.05)
@@ -112,10 +112,7 @@ def draw_fleet(
     figures : mapping of str to Path
         SVG files by heading, put into the page.
     """
-    drawn = [
-        (heading, _as_wide_as_the_page(_with_own_ids(svg_of(figure), f"figure{number}-")))
-        for number, (heading, figure) in enumerate(figures.items())
-    ]
+    drawn = [(head, _with_own_ids(svg_of(path), f"figure{n}-")) for n, (head, path) in enumerate(figures.items())]
     return rendered(
         "fleet.html",
         title="Causeway: fleet",
@@ -138,8 +135,3 @@ def _with_own_ids(figure: Markup, prefix: str) -> Markup:
     """Return a figure whose ids begin with `prefix`: two drawings on one page may have the same ones."""
     named = re.sub(r'(\sid="|(?:xlink:)?href="#|url\(#)', rf"\g<1>{prefix}", str(figure))
     return Markup(named)  # noqa: S704 - the prefix is ours, all else is the figure's
-
-
-def _as_wide_as_the_page(figure: Markup) -> Markup:
-    """Return a figure that is as wide as the page at most."""
-    return figure.replace("<svg", Markup('<svg style="max-width:100%;height:auto"'), 1)

@@ -164,20 +164,14 @@ def gate_badge(outcome: str, states: Sequence[Mapping] | None = None, why: str =
     """
     left, right = (text_width(part, 11.0) + 14 for part in (LABEL, outcome))
     counts = why if states is None else _counted(states)
-    width = left + right
-    return tag(
-        "svg",
-        tag("title", f"{LABEL}: {outcome}. {counts}"),
+    return theme.svg(
+        left + right,
+        20,
+        f"{LABEL}: {outcome}. {counts}",
         tag("rect", width=left, height=20.0, fill=theme.INK),
         tag("rect", x=left, width=right, height=20.0, fill=COLOURS[outcome]),
         text(left / 2, 14.0, LABEL, 11.0, "middle", theme.PAPER),
         text(left + right / 2, 14.0, outcome, 11.0, "middle", theme.PAPER),
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width:.0f} 20",
-        width=f"{width:.0f}",
-        height="20",
-        role="img",
-        font_family=theme.FONT,
     )
 
 

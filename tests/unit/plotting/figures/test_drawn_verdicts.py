@@ -82,5 +82,5 @@ def test_an_arrow_that_contradicts_its_row_is_not_drawn(place, change, reason):
 
 def test_the_whole_dataset_says_in_which_kernels_a_cause_varies():
     words = drawn(graph_of(ROWS))
-    assert "varies in 12 % of the kernels, at most 0.1 % of the dataset&#x27;s variance" in words.replace("\u00a0", " ")
+    assert "in 12 % of the kernels, at most 0.1 % of all variance" in words.replace("\u00a0", " ")
     assert words.count("of the kernels,") == 1, "nothing is said of a cause that varies in all"

@@ -59,7 +59,7 @@ function makeLanes() {
       width: box.clientWidth, height: LANE_HEIGHT, legend: { show: false }, padding: [4, RIGHT, 6, 0],
       cursor: { sync: { key: "cw" }, y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
       scales: { x: { time: false, auto: false }, y: { range: function (u, low, high) { return [0, (high > 0 ? high : 1) * 1.08]; } } },
-      axes: [{ show: false }, { size: X0, ticks: { show: false }, splits: function (u, a, low, high) { return [0, high / 1.08]; },
+      axes: [{ show: false }, { size: X0, ticks: { show: false }, stroke: function () { return ink("muted"); }, grid: { stroke: function () { return ink("line"); } }, splits: function (u, a, low, high) { return [0, high / 1.08]; },
                values: function (u, s) { return s.map(function (v) { return !v ? "0" : amount(names[0], v, counted).replace(/ at once$/, ""); }); } }],
       series: [{}].concat(stacked ? names.map(function (n, i) {  // sums from the last one on, the largest first
         return { fill: STACK_INKS[i], width: 0, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) };

@@ -40,10 +40,10 @@ function drawGantt(needed) {
   var count = Math.min(lanes.length, 24), high = Math.max(12, Math.min(22, 260 / Math.max(count, 1))), c = canvas("gantt", Math.max(count * high, 30) + 22);
   lanes.slice(0, count).forEach(function (lane, r) {
     var l = index.lanes[lane];
-    c.g.fillStyle = "#1b1f24";
+    c.g.fillStyle = ink("ink");
     c.g.fillText("r" + l[0] + " d" + l[1] + " s" + l[2], 4, r * high + high / 2, X0 - 8);
   });
-  var ink = null, till = [], last = [];  // of each lane, where what is drawn ends, and its colour
+  var held = null, till = [], last = [];  // of each lane, where what is drawn ends, and its colour
   found.forEach(function (l) {
     var r = lanes.indexOf(l[3]);
     if (r >= count) return;
@@ -51,12 +51,12 @@ function drawGantt(needed) {
     var own = (mine ? "" : "pale ") + CLASSES[index.configurations[l[2]][1]];
     drawn.push([a, Math.max(b, a + 2), r * high, (r + 1) * high, l]);
     if (b < till[r] && own === last[r] && !isPicked(l) && !slow(l)) return;  // within a pixel that has this colour
-    if (own !== ink) { c.g.globalAlpha = mine ? 1 : 0.18; c.g.fillStyle = own.replace("pale ", ""); ink = own; }
+    if (own !== held) { c.g.globalAlpha = mine ? 1 : 0.18; c.g.fillStyle = own.replace("pale ", ""); held = own; }
     c.g.fillRect(a, r * high + 1, Math.max(b - a - (b - a > 3 ? 1 : 0), 0.8), high - 3);  // a gap, so that neighbours are two
     till[r] = Math.max(b, a + 0.8);
     last[r] = own;
     if (isPicked(l) || slow(l)) {
-      c.g.strokeStyle = isPicked(l) ? "#1b1f24" : "#a40e26";
+      c.g.strokeStyle = ink(isPicked(l) ? "ink" : "lowers");
       c.g.lineWidth = 2;
       c.g.strokeRect(a + 1, r * high + 1, Math.max(b - a - 2, 1), high - 4);
     }
@@ -68,13 +68,13 @@ function drawGantt(needed) {
       c.g.clip();
       c.g.fillText(index.configurations[l[2]][4], a + 3, r * high + high / 2);
       c.g.restore();
-      ink = null;
+      held = null;
     }
   });
   c.g.globalAlpha = 1;
   $("partial").textContent = (index.whole ? "" : "Only launches of the stretches that vary most are on this page, " +
     index.launches.length + " pieces; the lanes above are of all " + index.total.toLocaleString("en") + ". ") + command();
-  if (got.why) { c.g.fillStyle = "#57606a"; c.g.fillText(got.why, X0, 14); }
+  if (got.why) { c.g.fillStyle = ink("muted"); c.g.fillText(got.why, X0, 14); }
   axis(c, Math.max(count * high, 30));
   drawTable(found, got.why);
 }

@@ -109,6 +109,7 @@ function start(given) {
     plots.forEach(function (one) { one.plot.setSize({ width: $("lanes").clientWidth, height: LANE_HEIGHT }); });
     draw();
   });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   draw();
   anchor();
 }

@@ -27,22 +27,22 @@ function drawRows(level, needed) {
   var largest = Math.max(0, values[values.length - 1] || 0), top = darkest(values, largest);
   drawnRows.forEach(function (one, r) {
     var label = index.rows[r + offset];
-    c.g.fillStyle = "#1b1f24";
+    c.g.fillStyle = ink("ink");
     if (high >= 12 || r % 2 === 0) c.g.fillText((r + offset === device ? "▸ " : "") + titleOf(label, " dev "), 4, r * high + high / 2, X0 - 8);
-    var from = 0, to = 0, ink = "";  // neighbours of one colour are one rectangle
-    function fill() { if (to > from) { c.g.fillStyle = ink; c.g.fillRect(from, r * high, Math.max(to - from, 0.7), high - 1); } }
+    var from = 0, to = 0, held = "";  // neighbours of one colour are one rectangle
+    function fill() { if (to > from) { c.g.fillStyle = held; c.g.fillRect(from, r * high, Math.max(to - from, 0.7), high - 1); } }
     one[0][0].forEach(function (x, i) {
       var v = one[0][1][i];
       if (v === null) return;
       var own = VIRIDIS[top ? Math.min(8, Math.max(0, Math.floor((v / top) * 9))) : 0];
       var a = Math.max(X0, c.x(x * 1e9 - one[1] / 2)), b = Math.min(c.width - RIGHT, c.x(x * 1e9 + one[1] / 2));
-      if (own !== ink || a > to + 0.01) { fill(); from = a; ink = own; }
+      if (own !== held || a > to + 0.01) { fill(); from = a; held = own; }
       to = b;
     });
     fill();
   });
   if (!index.whole) {  // where launches stand on the page one by one
-    c.g.fillStyle = "#0550ae";
+    c.g.fillStyle = ink("link");
     index.launches.forEach(function (l) {
       var a = Math.max(X0, c.x(l[1])), b = Math.min(c.width - RIGHT, c.x(l[2]));
       if (b > a) c.g.fillRect(a, count * high, Math.max(b - a, 1), 3);
@@ -53,8 +53,8 @@ function drawRows(level, needed) {
   $("rowtitle").textContent = "Ranks over time: " + m.name + " (" + m.meaning + ")";
   function said(v) { return amount(m.name, v); }
   var beyond = top < largest ? " or more (the largest is " + said(largest) + ")" : "";
-  $("legend").textContent = "Light is 0, dark is " + said(top) + beyond + "; white: nothing there. " +
-    (index.rows.length > count ? "Rows " + (offset + 1) + " to " + (offset + count) + " of " + index.rows.length + "." : "") + (index.whole ? "" : " The blue line below: launches one by one.") + " A click on a name chooses that rank for the lanes and launches.";
+  $("legend").textContent = "Light is 0, dark is " + said(top) + beyond + "; blank: nothing there. " +
+    (index.rows.length > count ? "Rows " + (offset + 1) + " to " + (offset + count) + " of " + index.rows.length + "." : "") + (index.whole ? "" : " The line below: launches one by one.") + " A click on a name chooses that rank for the lanes and launches.";
 }
 // from where on cells are darkest: the largest value, but where that is far above nearly all, what one in a hundred exceeds
 function darkest(sorted, largest) {
@@ -75,7 +75,7 @@ function choose(row) {
 function axis(c, y) {
   var step = Math.pow(10, Math.floor(Math.log10(span() / 3)));
   while (span() / step > 7) step *= 2;
-  c.g.fillStyle = "#57606a";
+  c.g.fillStyle = ink("muted");
   for (var t = Math.ceil(view[0] / step) * step; t <= view[1]; t += step) {
     c.g.fillRect(c.x(t), y, 1, 4);
     if (c.x(t) < c.width - 84) c.g.fillText(moment(t, step), c.x(t) + 3, y + 11);

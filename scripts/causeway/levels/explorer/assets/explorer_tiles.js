@@ -5,6 +5,8 @@ var CLASSES = { compute: "#3b6fb6", communication: "#e08214", memory: "#1b9e8a" 
 var INKS = ["#3b6fb6", "#e08214", "#1b9e8a", "#9467bd", "#57606a", "#a34f06"];
 var index, view, history = [], cache = new Map(), pending = new Map(), loaded = 0, path = [], offset = 0, plots = [], device = -1, picked = null;
 var began = null, steps = [], drawn = [], name = "whole run";
+// a colour of the theme, light or dark
+function ink(name) { return getComputedStyle(document.documentElement).getPropertyValue("--" + name); }
 function $(id) { return document.getElementById(id); }
 function make(tag, text, kind) {
   var e = document.createElement(tag);
