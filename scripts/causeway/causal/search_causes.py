@@ -32,11 +32,7 @@ from causeway.causal.data.scopes import (
     variance_shares,
 )
 from causeway.causal.discovery.discover import discover
-from causeway.causal.effects.user_interventions import (
-    configuration_values,
-    user_interventions_of,
-    without_scope,
-)
+from causeway.causal.effects.user_interventions import user_interventions_of, without_scope
 from causeway.causal.examination.context_graph import published_rows
 from causeway.causal.examination.examine import Extent, examine, for_each_scope
 from causeway.causal.models.identification import with_identification
@@ -44,8 +40,8 @@ from causeway.causal.models.scope_model import GML, TABLE, ScopeModel, read_mode
 from causeway.causal.models.slow_launches import write_slow_launches
 from causeway.causal.preparation.known_relations import with_kernel_names
 from causeway.causal.report.across_kernels import borne_out, correct, with_kernels_variance
-from causeway.causal.report.documents import across_kernels_rows, agreement_rows, write_rows, write_scope
-from causeway.causal.report.kernel_effects import agreement, contradictions, effects_over_kernels
+from causeway.causal.report.documents import across_kernels_rows, write_rows, write_scope
+from causeway.causal.report.kernel_effects import effects_over_kernels
 from causeway.core.errors import TableError
 from causeway.core.logs import LOG
 from causeway.core.names.prior_knowledge import added
@@ -56,8 +52,8 @@ from causeway.numeric.process import give_back, share_one_heap
 from causeway.numeric.seeds import derived_seed
 
 DOCUMENTS = (
-    *("scopes.json", "agreement.parquet", "across_kernels.parquet", "dataset/graph.json", "dataset/model.gml"),
-    *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif", "heterogeneity")),
+    *("scopes.json", "across_kernels.parquet", "dataset/graph.json", "dataset/model.gml"),
+    *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif")),
     *("dataset/model.parquet", "dataset/slow_launches.parquet"),
 )
 """What every search writes into the folder `causal` of its target; kernels have folders like that of the dataset."""
@@ -149,12 +145,10 @@ class CauseSearch:
         """Return the seed by which the rows of a scope are chosen where it has too many."""
         return derived_seed(self.seed, self.dataset, self.target, scope, "rows")
 
-    def extent(self, table: pa.Table) -> Extent:
-        """Return how far the outcome in some rows is examined; `table` has all columns of the features."""
-        interventions = user_interventions_of(self.causes["what_if"])
+    def extent(self) -> Extent:
+        """Return how far outcomes are examined."""
         return Extent(
-            interventions=interventions,
-            by_configuration=configuration_values(table, interventions),
+            interventions=user_interventions_of(self.causes["what_if"]),
             totals=totals_of(self.kernels),
         )
 
@@ -275,7 +269,7 @@ def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -
         seed=search.seed,
         is_collective=kernel.is_collective,
     )
-    extent = search.extent(table)
+    extent = search.extent()
     columns = feature_columns(table, added(search.causes["columns"]))
     rows = observations_of(table)
     del table  # the search is the larger part
@@ -308,7 +302,7 @@ def search_dataset(search: CauseSearch, blocks: pa.Table) -> Found:
         kernel=(alone.id, alone.name) if alone else None,
         is_collective=alone is not None and alone.is_collective,
     )
-    extent = search.extent(table)
+    extent = search.extent()
     columns = feature_columns(table, added(search.causes["columns"]))
     rows = observations_of(table, equal_kernels=True)
     del table  # the search is the larger part
@@ -345,15 +339,12 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
     refused = without_scope(user_interventions_of(search.causes["what_if"]), scopes)
     examination = replace(whole.examination, what_ifs=(*whole.examination.what_ifs, *refused))
     whole = replace(whole, examination=examination)
-    rows = agreement(kernels, whole)
-    reasons = contradictions(rows, DATASET_SCOPE)
     for outcome in (*kernels, whole):
         scope = outcome.scope.scope
         LOG.info("%s: %s, q = %s", scope, outcome.verdict, outcome.q_value)
-        write_scope(outcome, folder / scope, reasons.get(scope, ()))
+        write_scope(outcome, folder / scope)
     write_slow_launches(search.folder, kernels, search.dataset, search.seed)
     facts = {"dataset": search.dataset, "target": search.target}
-    write_rows(agreement_rows(rows), folder / "agreement.parquet", "agreement", facts)
     effects = across_kernels_rows(effects_over_kernels(kernels, variances))
     write_rows(effects, folder / "across_kernels.parquet", "across_kernels", facts)
     if search.causes.get("as_published"):

@@ -26,8 +26,6 @@ Sign = Literal["+", "-", "?"]
 SignOf = Literal["target", "value"]
 Verdict = Literal["supported", "inconclusive", "refuted"]
 StageName = Literal["mean", "scale", "both", "configuration"]
-GroupedBy = Literal["kernel", "rank"]
-Label = Literal["alike", "low", "moderate", "high", "opposite"]
 
 
 @dataclass(frozen=True)
@@ -347,56 +345,6 @@ class WhatIf:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupSlope:
-    """The slope of what a cause's sign is about in one group of rows, or in all; a row of `heterogeneity.parquet`.
-
-    Attributes
-    ----------
-    feature : str
-    by : str
-        `kernel` or `rank`.
-    group : str or None
-        None for all groups together, and then `cochran_q`, `i_squared` (percent), `p_value` and `label` say how much
-        the groups differ.
-    n_rows : int
-    slope : Estimate
-        Standard deviations of the target, or of the value, per standard deviation of the cause.
-    slope_of : str
-        What is regressed, "target" or "value".
-    """
-
-    feature: str
-    by: GroupedBy
-    group: str | None
-    n_rows: int
-    slope: Estimate
-    slope_of: SignOf
-    cochran_q: float | None = None
-    i_squared: float | None = None
-    p_value: float | None = None
-    label: Label | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Association:
-    """What goes with the deviation where no single column does at its own launch.
-
-    Attributes
-    ----------
-    features : tuple of str
-        Two columns whose product it is, or one.
-    is_earlier : bool
-        It is that column's value at the launch of the kernel before.
-    share : float
-        Of the variance of the clipped deviation, 0 .. 1: the square of their correlation.
-    """
-
-    features: tuple[str, ...]
-    is_earlier: bool
-    share: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class Examination:
     """What is known of the causes of a scope beyond the search.
 
@@ -408,7 +356,6 @@ class Examination:
     refutations : tuple of Refutation
     what_ifs : tuple of WhatIf
         Those of each cause, then the user-specified ones.
-    slopes : tuple of GroupSlope
     failures : tuple of str
         Steps that could not be computed, with the error.
     """
@@ -417,7 +364,6 @@ class Examination:
     context_edges: tuple[Edge, ...] = ()
     refutations: tuple[Refutation, ...] = ()
     what_ifs: tuple[WhatIf, ...] = ()
-    slopes: tuple[GroupSlope, ...] = ()
     failures: tuple[str, ...] = ()
 
 
@@ -450,8 +396,6 @@ class Outcome:
         before that.
     detectable_share : float or None
         Smallest share of the variance, 0 .. 1, that the search would have found of a candidate with `n_effective`.
-    beyond : Association or None
-        Of a search without a cause: what goes with the deviation beyond single columns.
     examination : Examination
     """
 
@@ -469,7 +413,6 @@ class Outcome:
     q_value: float | None = None
     detectable_share: float | None = None
     slow: tuple[str, ...] = ()
-    beyond: Association | None = None
     examination: Examination = Examination()
     n_kernels: int = 1
 

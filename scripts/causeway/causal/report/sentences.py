@@ -5,15 +5,13 @@ Likewise why a graph is as it is: its reasons, and those of the columns that are
 
 from collections.abc import Sequence
 
-from causeway.causal.data.feature_names import ABOUT, called, capital
+from causeway.causal.data.feature_names import called, capital
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import (
     VALUE,
     Arrow,
-    Association,
     Ends,
     Estimate,
-    GroupSlope,
     Node,
     Outcome,
     Scope,
@@ -406,11 +404,9 @@ def nothing_found(
     lost: Sequence[Dropped] = (),
     slow: Sequence[str] = (),
     n_kernels: int = 1,
-    beyond: Association | None = None,
 ) -> str:
     """Return the sentence for a search that found no cause, or only such that were not stable or that a later test
     took away, `lost`: of what was seen it must not be said that it would have been; nor of an effect of `slow` columns.
-    What goes with the deviation `beyond` single columns is said.
     """
     near = [f"{called(one.feature)} ({one.reason.removeprefix('candidate cause, ')})" for one in lost]
     if near:
@@ -421,16 +417,7 @@ def nothing_found(
     return (
         f"No cause found: {samples_in_words(n_effective)}; a single column's effect at its launch above {least:.1f} %"
         f" of {variance_of(target, n_kernels > 1)}{',' if n_kernels > 1 else ''} would have been seen{but}."
-        f"{'' if beyond is None else f' {_goes_along(beyond, target, n_kernels > 1)}'}"
     )
-
-
-def _goes_along(beyond: Association, target: str, many: bool) -> str:
-    """Return what goes with the target beyond single columns, as a sentence."""
-    names = " and ".join(map(called, beyond.features))
-    what = f"{capital(names)} one launch earlier" if beyond.is_earlier else f"{capital(names)} together"
-    verb = "goes" if beyond.is_earlier else "go"
-    return f"{what} {verb} with some {100 * beyond.share:.0f} % of {variance_of(target, many)}: not examined further."
 
 
 COLLECTIVE = "the time of a collective includes waiting for the last rank: no GPU time is said to be won here"
@@ -449,23 +436,14 @@ def nothing_sentence(outcome: Outcome) -> str:
         lost,
         outcome.slow,
         outcome.n_kernels,
-        outcome.beyond,
     )
     if any(one.reason == NOT_SEARCHED for one in outcome.dropped):
         return f"{words.removesuffix('.')}; counters were recorded and not searched."
     return words
 
 
-def reasons_of(outcome: Outcome, contradictions: Sequence[str] = ()) -> list[str]:
-    """Return the reasons of a graph: why there is no cause, what to be careful with, what could not be computed, and
-    where causes act in opposite ways.
-
-    Parameters
-    ----------
-    outcome : Outcome
-    contradictions : sequence of str
-        Where a kernel and the whole dataset disagree.
-    """
+def reasons_of(outcome: Outcome) -> list[str]:
+    """Return the reasons of a graph: why there is no cause, what to be careful with, and what could not be computed."""
     reasons = []
     if outcome.refusal is not None:
         reasons.append(outcome.refusal)
@@ -478,27 +456,7 @@ def reasons_of(outcome: Outcome, contradictions: Sequence[str] = ()) -> list[str
             reasons.append(f"{size}: read with care")  # without a cause the first reason has the number
         if outcome.arrows and outcome.scope.is_collective:
             reasons.append(COLLECTIVE)
-    opposite = [one for one in outcome.examination.slopes if one.label == "opposite"]
-    contrasts = [_contrast(one, outcome) for one in opposite]
-    return [*reasons, *outcome.notes, *outcome.examination.failures, *contrasts, *contradictions]
-
-
-def _contrast(together: GroupSlope, outcome: Outcome) -> str:
-    """Return where a cause acts in opposite ways."""
-    own = [
-        one
-        for one in outcome.examination.slopes
-        if (one.feature, one.by) == (together.feature, together.by) and one.group is not None
-    ]
-    top = max(own, key=lambda one: one.slope.value)
-    bottom = min(own, key=lambda one: one.slope.value)
-    level = next(arrow.level for arrow in outcome.arrows if arrow.name == together.feature)
-    ends = [
-        f"{word} it on {together.by} {one.group} ({one.slope.value:+.2f})"
-        for word, one in (("raises", top), ("lowers", bottom))
-    ]
-    feature = with_level(together.feature, level)
-    return f"{feature} acts in opposite ways on {ABOUT[together.slope_of]}: {' and '.join(ends)}"
+    return [*reasons, *outcome.notes, *outcome.examination.failures]
 
 
 def with_level(feature: str, level: str | None) -> str:
