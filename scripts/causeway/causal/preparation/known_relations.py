@@ -41,7 +41,7 @@ from causeway.causal.data.observations import Candidate, Feature, Observations
 from causeway.causal.data.outcome import Outcome
 from causeway.causal.preparation.categorical import MAX_LEVELS, PLACEMENT, category_candidates
 from causeway.causal.selection.linear_model import STRONG
-from causeway.causal.statistics.basis import GroupCentring, group_means, quantile_levels
+from causeway.causal.statistics.basis import GroupCentring, group_means
 from causeway.core.codes import GPU_TIME
 from causeway.core.feature_registry import NAMES_A_LAUNCH
 from causeway.core.formatting import elided
@@ -63,8 +63,6 @@ RATE = 0.2
 of the H100 job, of the demo and of simulated runs, in 50 to 80 % of the time.
 """
 LEAVES = 15
-LEVELS = 255
-"""Quantile levels of a number, as many as scikit-learn would make of it for each model: made once for all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,47 +122,28 @@ def without_definition(columns: Sequence[Feature], rows: Observations, target: s
 
 
 def _as_numbers(column: Feature) -> np.ndarray:
-    """Return a column as numbers, a category by the codes of its levels, NaN where missing."""
-    if column.values.dtype != object:
-        return np.asarray(column.values, dtype=float)
-    known = np.asarray([value is not None for value in column.values])
-    codes = distinct_texts(column.values.tolist())[1]
-    return np.where(known, codes.astype(float), np.nan)
-
-
-def _for_trees(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return a column in as many levels as the trees tell apart."""
-    return values if np.unique(values).size <= LEVELS else quantile_levels(values, LEVELS, weight)
+    """Return a column as numbers, a category by the codes of its levels; what is missing is a value of its own."""
+    if column.values.dtype == object:
+        return distinct_texts(column.values.tolist(), "")[1].astype(float)
+    return np.nan_to_num(np.asarray(column.values, dtype=float), nan=-1.0)  # sizes are never negative
 
 
 def _cross_fitted(features: Sequence[np.ndarray], response: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
     """Return the prediction of the response for each row by trees that have not seen its block of time."""
-    with single_threaded(["sklearn.ensemble"]):  # takes a second to load
-        return _out_of_fold(features, response, weight, seed)
+    with single_threaded(["sklearn.ensemble", "sklearn.model_selection"]):  # takes a second to load
+        from sklearn.ensemble import HistGradientBoostingRegressor
+        from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-
-def _out_of_fold(features: Sequence[np.ndarray], response: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    design = np.column_stack([_for_trees(values, weight) for values in features])
-    n_rows = response.size
-    fold = np.arange(n_rows) * FOLDS * BLOCKS_PER_FOLD // max(n_rows, 1) % FOLDS
-    found = np.zeros(n_rows)
-    for one in range(FOLDS):
-        mine = fold == one
-        if mine.any() and not mine.all():
-            model = HistGradientBoostingRegressor(
-                max_iter=TREES,
-                learning_rate=RATE,
-                max_leaf_nodes=LEAVES,
-                min_samples_leaf=20,
-                early_stopping=False,
-                random_state=seed % 2**32,
-            )
-            known = np.isfinite(design[~mine]).any(axis=0)  # the trees refuse a column without any value
-            model.fit(design[~mine][:, known], response[~mine], sample_weight=weight[~mine])
-            found[mine] = model.predict(design[mine][:, known])
-    return found
+        trees = HistGradientBoostingRegressor(
+            max_iter=TREES,
+            learning_rate=RATE,
+            max_leaf_nodes=LEAVES,
+            early_stopping=False,
+            random_state=seed % 2**32,
+        )
+        folds = PredefinedSplit(np.arange(response.size) * FOLDS * BLOCKS_PER_FOLD // response.size % FOLDS)
+        given = {"sample_weight": weight}
+        return cross_val_predict(trees, np.column_stack(features), response, cv=folds, params=given)
 
 
 def _units(deviation: np.ndarray, rows: Observations) -> np.ndarray:
