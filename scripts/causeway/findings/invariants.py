@@ -11,7 +11,7 @@ from typing import Any
 from causeway.core.feature_registry import record_of
 from causeway.core.finding_kinds import FINDING_KINDS
 from causeway.core.logs import LOG
-from causeway.core.vocabulary import KERNEL_VARIABILITY, LEAST_EXPLAINED, MEMORY_STALL, STEP_TIME
+from causeway.core.vocabulary import KERNEL_VARIABILITY, LEAST_EXPLAINED, MEMORY_STALL, NEGLIGIBLE, STEP_TIME
 from causeway.core.vocabulary import LOWERS as LOWERING
 from causeway.core.vocabulary import RAISES as RAISING
 from causeway.findings.headlines import MOST_WORDS, word_count
@@ -29,10 +29,6 @@ from causeway.findings.record import (
 )
 from causeway.findings.suggestions import CAUSES, COLLECTIVE, LESS_IS_BETTER
 
-LEAST_CHANGE = 0.5
-"""Percent of the mean, below which a change is not worth stating, unless its cost or its spread is: the clock of a
-processor varies by about as much from run to run (chosen; not measured).
-"""
 LEAST_COST = 0.001
 """Share of the dataset's GPU time below which a cost is not worth stating: a tenth of the share from which it is a
 finding among the first (chosen; not measured).
@@ -138,7 +134,7 @@ def part_of_definition(finding: Finding, basis: CheckBasis) -> bool:
 
 
 def too_small(finding: Finding, basis: CheckBasis) -> bool:
-    """The statement is about less than is worth stating: see `LEAST_CHANGE` and those that follow."""
+    """The statement is about less than is worth stating: see `NEGLIGIBLE`, `LEAST_COST` and `LEAST_SPREAD`."""
     gpu_ns = basis.gpu_ns.get(finding.dataset)
     share = finding.worth.ns / gpu_ns if finding.worth is not None and gpu_ns else None
     if finding.kind == "cause" and share is not None and finding.recoverable_ns is not None and share < LEAST_COST:
@@ -151,7 +147,7 @@ def too_small(finding: Finding, basis: CheckBasis) -> bool:
         return finding.effect.value < LEAST_EXPLAINED
     spread = finding.spread
     is_steadier = spread is not None and _is_clear(spread) and abs(spread.value) >= LEAST_SPREAD
-    return abs(finding.effect.value) < LEAST_CHANGE and (share or 0.0) < LEAST_COST and not is_steadier
+    return abs(finding.effect.value) < NEGLIGIBLE and (share or 0.0) < LEAST_COST and not is_steadier
 
 
 def share_exceeds_kernels(finding: Finding, basis: CheckBasis) -> bool:

@@ -17,6 +17,7 @@ from causeway.causal.data.observations import FEWEST_ROWS
 from causeway.causal.data.scopes import Totals
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.effects.time_model import DRAWS, TimeModel
+from causeway.causal.preparation.numeric_columns import CLIP_SD
 from causeway.causal.statistics.basis import two_valued
 
 NEAR = 1 / 3
@@ -79,8 +80,6 @@ def column_quantiles(values: np.ndarray, weights: np.ndarray, shares: Sequence[f
 
 OF_SHAPE = slice(1, 4)
 """p50, p99 and spread among the statistics: what rests on the form of the distribution, not on its mean alone."""
-WINSOR = 8.0
-"""Deviations are clipped at so many standard deviations, so that one outage does not own the variance."""
 TAKEN_OUT_MULTIPLIED = np.concatenate([[0.5], (np.arange(DRAWS) + 0.5) / DRAWS])
 """How much of what a target's definition explains a cause multiplies too, by model and draw: nothing says whether a
 cause adds to it or multiplies it, so that all shares from 0 to 1 count alike.
@@ -298,7 +297,7 @@ class KernelTimes:
         rng = np.random.default_rng(self.seed + 1)
         unit = (scale / spread)[self.where][:, None]
         deviation = (self.modelled - self.mean)[:, None] * unit
-        limit = WINSOR * np.sqrt(float(self.weights @ deviation[:, 0] ** 2 / self.weights.sum()))
+        limit = CLIP_SD * np.sqrt(float(self.weights @ deviation[:, 0] ** 2 / self.weights.sum()))
         deviation = np.clip(deviation, -limit, limit)
         size = (self.modelled if self.logarithmic else np.ones(self.modelled.size))[:, None]
         fold = np.abs if self.absolute else np.positive

@@ -33,16 +33,14 @@ from causeway.causal.data.observations import FEWEST_ROWS
 from causeway.causal.data.outcome import CONFIGURATION, NORMAL_QUANTILE, Arrow, Refutation
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.selection.linear_model import ALPHA
+from causeway.causal.statistics.basis import NEW_SHARE
 from causeway.core.feature_registry import DEVICE_METRICS
 from causeway.core.names.prior_knowledge import CLOCK
 from causeway.core.vocabulary import FRAGILE_BELOW
+from causeway.numeric.effective_size import STANDARD_ERRORS
 
 LEAD_ABOVE = 0.2
 """Share of the effect that the slope on the future must exceed: what is smaller, the shape of the effect may leave."""
-LASTS = 0.1
-"""Correlation with itself at the next launch from which a column lasts."""
-NEWS = 0.1
-"""Share of the spread of a cause's next value that is new at least, for its slope to say something."""
 MOST_ARROWS = 15
 SUBSETS = 20
 FUTURE = "future_exposure"
@@ -193,7 +191,7 @@ def lasts(column: np.ndarray, configuration: np.ndarray) -> bool:
     now, following = _next(configuration)
     if now.size < FEWEST_ROWS or np.std(column[now]) == 0 or np.std(column[following]) == 0:
         return False
-    return float(np.corrcoef(column[now], column[following])[0, 1]) > LASTS
+    return float(np.corrcoef(column[now], column[following])[0, 1]) > STANDARD_ERRORS / now.size**0.5
 
 
 def _next(configuration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -260,7 +258,7 @@ def _future(response: np.ndarray, columns: np.ndarray, index: int, evidence: Evi
     given = given - given.mean(axis=0)
     own, *others = given.T
     left = own - np.column_stack(others) @ np.linalg.lstsq(np.column_stack(others), own, rcond=None)[0]
-    if np.std(left) <= NEWS * np.std(own):
+    if np.var(left) <= NEW_SHARE * np.var(own):
         return None
     slopes, errors = block_slopes(response[now] - response[now].mean(), given, evidence.stages.blocks[now])
     if errors[0] <= 0:

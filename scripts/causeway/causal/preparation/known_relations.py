@@ -165,10 +165,10 @@ def _spread_of_configurations(left: np.ndarray, rows: Observations) -> np.ndarra
 
 CLEARLY_MORE = 0.05
 """Share of the variance by which one order must tell more than the one before it in `PROGRAM_ORDER`. Chosen."""
-TIMES_MORE = 2.0
-"""So many times as much must the launch before the last tell as the last one, to be asked in its place."""
-RECORD_TELLS = 0.5
-"""Share of what the order tells from which what the host recorded is asked in its place."""
+TELLS_ENOUGH = 0.5
+"""Share of what an order of the program tells, from which another column is asked in its place: the last launch in that
+of the launch before it, what the host recorded in that of any.
+"""
 LONGEST_NAME = 400
 """Characters of a kernel's full name in a note: its template arguments say what it computes."""
 TOLD_BY_RECORD = "what the host recorded of the launch tells as much"
@@ -260,13 +260,13 @@ def superfluous_orders(
         return {}
     best, *others = shares
     for name in others:
-        allowed = shares[name] / TIMES_MORE if name == LAUNCHED_SECOND_AFTER else shares[name]
+        allowed = TELLS_ENOUGH * shares[name] if name == LAUNCHED_SECOND_AFTER else shares[name]
         if shares[name] > shares[best] + CLEARLY_MORE and shares[best] <= allowed:
             best = name
     reasons = dict.fromkeys(set(shares) - {best}, f"tells no more of where the program makes a launch than {best}")
     recorded = [] if beside_record else [one for one in columns if one.name in HOST_RECORD]
     known = max((told(*features) for features in (*((one,) for one in recorded), recorded) if features), default=0.0)
-    if known > 0 and known >= RECORD_TELLS * shares[best]:
+    if known > 0 and known >= TELLS_ENOUGH * shares[best]:
         reasons[best] = TOLD_BY_RECORD
     return reasons
 

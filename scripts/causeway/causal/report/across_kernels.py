@@ -36,10 +36,18 @@ from causeway.causal.data.outcome import (
     six_digits,
 )
 from causeway.causal.discovery.arrows import PASSING
-from causeway.causal.report.sentences import NEGLIGIBLE
 from causeway.causal.selection.linear_model import SIGNIFICANT, benjamini_bogomolov
 from causeway.core.formatting import name_in_sentence
-from causeway.core.vocabulary import FRAGILE_BELOW, INCONCLUSIVE, LEAST_EXPLAINED, LOWERS, RAISES, REFUTED, SUPPORTED
+from causeway.core.vocabulary import (
+    FRAGILE_BELOW,
+    INCONCLUSIVE,
+    LEAST_EXPLAINED,
+    LOWERS,
+    NEGLIGIBLE,
+    RAISES,
+    REFUTED,
+    SUPPORTED,
+)
 
 SAME_MEMBERS = {KERNEL_IN_FLIGHT: "launches_in_flight"}
 """What a feature of one kernel is called among several."""

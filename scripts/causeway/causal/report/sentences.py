@@ -33,7 +33,7 @@ from causeway.core.formatting import (
     variance_of,
     whole_percent,
 )
-from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
+from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, NEGLIGIBLE, REFUTED, SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, shown_below
 
 RAISE = {
@@ -70,8 +70,6 @@ MOST_SLOWER = 2
 """So many groups of levels between the slowest and the fastest are named."""
 MOST_NAMED = 3
 """So many columns are named of which an effect need not have been seen; of more, their number."""
-NEGLIGIBLE = 0.5
-"""Percent; what is smaller is no change."""
 
 
 def what_varies(target: str) -> str:

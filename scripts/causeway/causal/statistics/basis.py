@@ -22,6 +22,10 @@ NEW_SHARE = 0.02
 """A basis column whose variance is explained up to this share by those before it adds nothing."""
 ALIVE_LENGTH = 1e-6
 """A function whose length after centring is at most this share of what it was is constant but for rounding."""
+KNOTS = (0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98)
+"""Quantiles at which a piecewise linear function of a number may bend or step: denser in the tails, where effects
+saturate.
+"""
 AT_ONCE = 50_000
 """So many values, of several candidates, are centred and weighted in one call: few calls, and they stay cached."""
 

@@ -136,7 +136,7 @@ def test_a_level_of_a_hundredth_of_the_launches_is_compared(odd):
     assert effect.ends.launches_low == odd
     assert "too few to state a change" not in sentence
     observed = observed_levels(slow.astype(int), np.ones(N), 2)
-    assert observed.tolist() == [True, False]  # below 2 % of the launches
+    assert observed.tolist() == [True, odd == 20]
 
 
 def test_levels_are_set_that_enough_launches_had():
