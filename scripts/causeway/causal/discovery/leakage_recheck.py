@@ -19,7 +19,7 @@ from causeway.causal.preparation.leak_attribution import (
     leaked_by_itself,
 )
 from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_again
-from causeway.causal.preparation.prepared import Prepared, State
+from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.target_leakage import LEAK_R2, NOT_ROUNDING, STILL_LEFT, in_proportion
 from causeway.causal.selection.backward import Stages
 from causeway.causal.statistics.basis import group_means, normal_scores
@@ -65,7 +65,7 @@ class LeakageRecheck:
         images = images_of_leaked(rest, [prepared.numbers[name] for name in sorted(leaked)])
         leaked |= {name: f"{IMAGE}: {source}" for name, source in images.items()}
         for name in sorted(leaked):
-            if prepared.state(name) is State.MERGED:
+            if name in prepared.stand_ins:
                 prepared.drop(name, leaked[name])
         again = False
         for candidate in prepared.within:

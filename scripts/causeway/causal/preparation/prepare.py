@@ -58,7 +58,7 @@ def prepare(
         The same for any order of the columns but for ties between equal columns.
     """
     names = unique_names(str(column.name) for column in columns)
-    prepared = Prepared(names, CONTROL_NAMES)
+    prepared = Prepared(names)
     centring = GroupCentring(rows.configuration, rows.weight)
     numbers: list[NumericColumn] = []
     categories: list[tuple[str, Feature]] = []
