@@ -219,8 +219,6 @@ class Arrow:
         `lever`, `exposure`, `mediator`, `clock` or `lag`.
     in_time : TimeEffect or None
         What the cause does to the duration; None where that was not estimated.
-    rare_launches : int or None
-        Launches with the rarer of the values that would be compared, where they are too few to say more than that.
     determines_time : bool
         Alone it explains more than 99 % of the time: a leak if it was computed from the time, else the cause.
     kernels : tuple of str
@@ -253,7 +251,6 @@ class Arrow:
     levels: tuple[str, ...] = ()
     role: str = "mediator"
     in_time: "TimeEffect | None" = None
-    rare_launches: int | None = None
     determines_time: bool = False
     kernels: tuple[str, ...] = ()
     kernels_variance: float | None = None

@@ -253,21 +253,6 @@ def time_effect(times: ScopeTimes, cause: Cause, compared: Compared) -> TimeEffe
     )
 
 
-def rare_launches(times: ScopeTimes, compared: Compared) -> int | None:
-    """Return in how many launches of the run a cause differs from the others, where too few do for its values to be
-    compared; else None, as of a category whose levels do not differ by themselves.
-    """
-    if compared.moved.any() or (compared.groups and not compared.groups.slow):
-        return None
-    if compared.groups:
-        numbers = compared.candidate.codes[times.used]
-        rows = numbers != np.argmax(np.bincount(numbers))
-    else:
-        values = compared.candidate.values[times.used]
-        rows = values != values[quantile_donors(values, times.configuration, np.ones(values.size), 0.5)]
-    return times.launches(rows)
-
-
 def _ends_of(times: ScopeTimes, compared: Compared) -> Ends | None:
     """Return what is compared, where it is not two percentiles."""
     if compared.groups:

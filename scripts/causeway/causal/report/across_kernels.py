@@ -12,8 +12,6 @@ with the time in most of them, each in its own standard deviations. So it is inc
   much less to it than is said of all of them together;
 - where it moves some kernels by a thousandth of their time: all others were searched as well, would have shown such a
   share of the variability, and do not;
-- where the time of several kernels rises and falls with it, unless kernels have the cause when they are searched alone,
-  and lose half of what it is said to cost;
 - where of the kernels with a tenth of the time each fewer than two have it.
 """
 
@@ -91,9 +89,9 @@ def borne_out(
     for arrow in whole.arrows:
         if arrow.verdict != SUPPORTED:
             continue
-        weakness = _of_shape(arrow, kernels)
+        weakness = ""
         if are_most:
-            weakness = weakness or _of_cost(arrow, answered) or _of_variability(arrow, answered, shares)
+            weakness = _of_cost(arrow, answered) or _of_variability(arrow, answered, shares)
         weakness = weakness or _of_one_kernel(arrow, kernels, time, names or {})
         if weakness:
             weak[arrow.name] = weakness
@@ -123,19 +121,6 @@ def with_kernels_variance(whole: Outcome, shares: Mapping[str, float]) -> Outcom
 
     arrows = tuple(replace(arrow, kernels_variance=percent(arrow.kernels)) for arrow in whole.arrows)
     return replace(whole, arrows=arrows)
-
-
-def _of_shape(arrow: Arrow, kernels: Sequence[Outcome]) -> str:
-    """Return that the time of several kernels both rises and falls with a cause that none of them has, or to which they
-    lose too little; empty if not.
-    """
-    if len(kernels) < 2 or arrow.in_time is None or arrow.in_time.monotone:
-        return ""
-    both = "the time of all kernels both rises and falls with it, and"
-    if not any(one.verdict == SUPPORTED and _is_same(arrow, one) for kernel in kernels for one in kernel.arrows):
-        return f"{both} no kernel has it when searched alone"
-    cost = _of_cost(arrow, kernels)
-    return f"{both} {cost}" if cost else ""
 
 
 def _of_cost(arrow: Arrow, answered: Sequence[Outcome]) -> str:
@@ -284,10 +269,10 @@ def _is_trifle(arrow: Arrow) -> bool:
 
 def _is_of_unknown_size(arrow: Arrow) -> bool:
     """Tell whether the intervals of all that is said of a cause's size hold zero: its changes of the mean and of the
-    spread of the durations, and its shares; of a cause in too few launches its shares alone. Never where its changes
-    could not be estimated for another reason.
+    spread of the durations, and its shares; of a cause in too few launches its shares alone. Never of one that was
+    found between configurations, which changes no mean.
     """
-    if arrow.in_time is None and arrow.rare_launches is None:
+    if arrow.stage == CONFIGURATION:
         return False
     changes = () if arrow.in_time is None else (arrow.in_time.mean, arrow.in_time.spread)
     sizes = (*changes, arrow.contribution, arrow.variance)

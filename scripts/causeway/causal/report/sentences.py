@@ -193,7 +193,7 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
     """Return what a cause does: to the duration where that is known, else which way it moves the target."""
     effect = arrow.in_time
     if effect is None:
-        return f"{subject} {_does(arrow, target)}{_in_few(arrow, target)}"
+        return f"{subject} {_does(arrow, target)}"
     singular = bool(arrow.levels)
     quantity = quantity_of(target)
     of_levels = _compared(arrow.node, effect.ends, target) if arrow.levels and effect.ends else ""
@@ -213,13 +213,6 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
             f" without a clear change of {quantity}"
         )
     return f"{subject} {RAISE['?'][singular]} how much launches deviate, without a clear change of {quantity}"
-
-
-def _in_few(arrow: Arrow, target: str) -> str:
-    """Return that a cause differs in too few launches for more to be said, as the end of a clause; empty if not."""
-    if arrow.rare_launches is None:
-        return ""
-    return f" (in {counted(arrow.rare_launches, 'launch')}, too few to state a change of {quantity_of(target)})"
 
 
 def _between(ends: Ends | None, target: str) -> str:

@@ -65,34 +65,6 @@ def test_it_stands_where_they_lose_half_of_it_or_cannot_say(kernels, shares):
     assert verdicts(costing("idle", 100), kernels, **named) == ("supported", "supported")
 
 
-def bent(name):
-    """Return a cause with which the time both rises and falls."""
-    cause = costing(name, 100)
-    return replace(cause, in_time=replace(cause.in_time, monotone=False))
-
-
-@pytest.mark.parametrize(
-    ("cause", "kernels", "verdict"),
-    [
-        (bent("idle"), of_kernels(big=None, small=[costing("after", 3)]), "inconclusive"),
-        (
-            bent("idle"),
-            of_kernels(big=None, small=[replace(costing("idle", 3), verdict="inconclusive")]),
-            "inconclusive",
-        ),
-        (bent("idle"), of_kernels(big=None, small=[costing("idle", 3)]), "inconclusive"),
-        (bent("idle"), of_kernels(big=None, small=[costing("idle", 60)]), "supported"),
-        (bent("idle"), of_kernels(big=None), "supported"),
-        (costing("idle", 100), of_kernels(big=None, small=[costing("after", 3)]), "supported"),
-    ],
-    ids=["no kernel has it", "one may have it", "one loses little", "one loses most", "one kernel alone", "a line"],
-)
-def test_what_rises_and_falls_over_several_kernels_needs_one_that_has_it(cause, kernels, verdict):
-    """Most of the variability is in a kernel with too few launches to be searched."""
-    shares = dict(zip((one.scope.scope for one in kernels), (0.6, 0.4), strict=False))
-    assert verdicts(cause, kernels, **shares) == (verdict, verdict)
-
-
 @pytest.mark.parametrize(
     "cause", [costing("idle", None), costing("idle", 100, mean=(1, -1, 3)), arrow("idle")], ids=str
 )
