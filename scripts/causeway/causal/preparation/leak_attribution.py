@@ -210,8 +210,6 @@ def leaked_by_itself(
     raw_measured : ndarray of float, shape (n_rows,)
         The value as it was measured.
     """
-    if len(raw) != 2:
-        return None
     determining = _correlations(measured, related) ** 2 > LEAK_R2
     return int(np.argmin(determining)) if determining.sum() == 1 else calculated_from(raw[0], raw[1], raw_measured)
 
