@@ -45,6 +45,8 @@ NEAREST = 6
 """So many columns are looked at beside each image, the nearest first: an exact one is among them."""
 BEYOND_STEP = 1.2
 """Half steps of rounding that the line of least squares may leave: it misses the true line by a little. Chosen."""
+LEAST_ROUNDING = 0.5
+"""Half steps that rounding leaves at least, as a standard deviation: evenly spread errors have 0.58."""
 PRINTED_DIGITS = 9
 """Digits of a printed number; one that takes more was not rounded."""
 TIME_UNITS = frozenset(
@@ -242,7 +244,7 @@ def is_affine_image(column: np.ndarray, other: np.ndarray) -> bool:
     rounding = (_step(y) / y_unit + abs(slope) * _step(x) / x_unit) / 2
     if few >= FEWEST_ROWS:
         return bool(left <= min(rounding, MISFIT * spread))
-    return bool(np.abs(residual).max() <= BEYOND_STEP * rounding)
+    return bool(np.abs(residual).max() <= BEYOND_STEP * rounding and left >= LEAST_ROUNDING * rounding)
 
 
 def _first(pair: tuple[int, np.ndarray]) -> int:
