@@ -152,11 +152,12 @@ def _of_one_kernel(
     arrow: Arrow, kernels: Sequence[Outcome], time: Mapping[str, float], names: Mapping[str, str]
 ) -> str:
     """Return that fewer than two of the kernels with much of the time have a cause; empty if two have it, or may: one
-    that was not searched, or refused. Also where no two have much of the time, or the cause has no sign.
+    that was not searched, or refused. Also where it varies in fewer than two with much of the time, or has no sign.
 
     A kernel has it if its own search supports it with the same sign.
     """
     large = {name for name, own in time.items() if own >= LARGE * math.fsum(time.values())}
+    large &= {*arrow.kernels}
     if len(large) < 2 or arrow.sign not in (RAISES, LOWERS) or arrow.stage == CONFIGURATION:
         return ""
     searched = {kernel.scope.scope for kernel in kernels if kernel.refusal is None}
