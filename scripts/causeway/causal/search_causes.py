@@ -32,7 +32,11 @@ from causeway.causal.data.scopes import (
     variance_shares,
 )
 from causeway.causal.discovery.discover import discover
-from causeway.causal.effects.user_interventions import user_interventions_of, without_scope
+from causeway.causal.effects.user_interventions import (
+    configuration_values,
+    user_interventions_of,
+    without_scope,
+)
 from causeway.causal.examination.context_graph import published_rows
 from causeway.causal.examination.examine import Extent, examine, for_each_scope
 from causeway.causal.models.identification import with_identification
@@ -145,10 +149,12 @@ class CauseSearch:
         """Return the seed by which the rows of a scope are chosen where it has too many."""
         return derived_seed(self.seed, self.dataset, self.target, scope, "rows")
 
-    def extent(self) -> Extent:
-        """Return how far outcomes are examined."""
+    def extent(self, table: pa.Table) -> Extent:
+        """Return how far the outcome in some rows is examined; `table` has all columns of the features."""
+        interventions = user_interventions_of(self.causes["what_if"])
         return Extent(
-            interventions=user_interventions_of(self.causes["what_if"]),
+            interventions=interventions,
+            by_configuration=configuration_values(table, interventions),
             totals=totals_of(self.kernels),
         )
 
@@ -269,7 +275,7 @@ def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -
         seed=search.seed,
         is_collective=kernel.is_collective,
     )
-    extent = search.extent()
+    extent = search.extent(table)
     columns = feature_columns(table, added(search.causes["columns"]))
     rows = observations_of(table)
     del table  # the search is the larger part
@@ -302,7 +308,7 @@ def search_dataset(search: CauseSearch, blocks: pa.Table) -> Found:
         kernel=(alone.id, alone.name) if alone else None,
         is_collective=alone is not None and alone.is_collective,
     )
-    extent = search.extent()
+    extent = search.extent(table)
     columns = feature_columns(table, added(search.causes["columns"]))
     rows = observations_of(table, equal_kernels=True)
     del table  # the search is the larger part

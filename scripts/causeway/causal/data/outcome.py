@@ -342,6 +342,25 @@ class WhatIf:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Association:
+    """What goes with the deviation where no single column does at its own launch.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Two columns whose product it is, or one.
+    is_earlier : bool
+        It is that column's value at the launch of the kernel before.
+    share : float
+        Of the variance of the clipped deviation, 0 .. 1: the square of their correlation.
+    """
+
+    features: tuple[str, ...]
+    is_earlier: bool
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Examination:
     """What is known of the causes of a scope beyond the search.
 
@@ -393,6 +412,8 @@ class Outcome:
         before that.
     detectable_share : float or None
         Smallest share of the variance, 0 .. 1, that the search would have found of a candidate with `n_effective`.
+    beyond : Association or None
+        Of a search without a cause: what goes with the deviation beyond single columns.
     examination : Examination
     """
 
@@ -410,6 +431,7 @@ class Outcome:
     q_value: float | None = None
     detectable_share: float | None = None
     slow: tuple[str, ...] = ()
+    beyond: Association | None = None
     examination: Examination = Examination()
     n_kernels: int = 1
 

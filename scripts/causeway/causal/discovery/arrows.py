@@ -10,13 +10,17 @@ M. Jansen, Analysis of variance designs for model output, Comput. Phys. Commun. 
 
 The verdict says what a search and an arrow are worth, by stated thresholds, after looking in many places.
 "Inconclusive" and "no cause found" are results.
+
+Where no single column tells the target at its own launch, pairs of columns are looked at, and columns one launch
+earlier. Nothing is named a cause by this; the sentence of a search without a cause says what goes with the target
+instead, so that "would have been seen" is said of what was searched.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import chndtrinc, fdtri
+from scipy.special import chndtrinc, fdtrc, fdtri
 
 from causeway.causal.data.observations import FEWEST_ROWS, Candidate, Observations
 from causeway.causal.data.outcome import (
@@ -24,6 +28,7 @@ from causeway.causal.data.outcome import (
     TARGET,
     VALUE,
     Arrow,
+    Association,
     Estimate,
     Node,
     Scope,
@@ -40,6 +45,7 @@ from causeway.causal.effects.scope_times import PICKS, Cause, ScopeTimes
 from causeway.causal.effects.time_effects import Compared, tails_of, time_effect
 from causeway.causal.effects.time_model import DRAWS
 from causeway.causal.preparation.categorical import listed
+from causeway.causal.preparation.known_relations import CLEARLY_MORE
 from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.preparation.prepared import Prepared
@@ -52,6 +58,8 @@ from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor
 from causeway.numeric.seeds import derived_seed, generator
 
+MOST_COLUMNS = 30
+"""Columns whose pairs are scanned: those that tell most by themselves; 435 pairs."""
 STRONG = 50.0
 """Percent of the variance of the measured value: a cause that surely explains as much (the lower end of the interval)
 needs `FEWEST_ROWS` effective rows. Chosen on 600 simulated tables with slow columns, in which all of 37 such causes
@@ -60,6 +68,77 @@ with fewer than 100 rows were true; judged on 400 of another generator: 93 of 93
 """
 PASSING = frozenset({CLOCK, LAG})
 """Roles of what stands for anything that changes with time: no strength makes up for few rows."""
+
+
+def association_beyond(
+    stages: Stages, candidates: Sequence[Candidate], rows: Observations, controls: Sequence[int] = ()
+) -> Association | None:
+    """Return what goes most closely with the deviation among products of two columns and columns one launch earlier;
+    None if nothing does at `ALPHA` over all that are scanned, or with more than `LEAST_SHARE` of its variance.
+
+    Parameters
+    ----------
+    stages : Stages
+    candidates : sequence of Candidate
+        In the order of the search.
+    rows : Observations
+        In time order.
+    controls : sequence of int
+        Candidates that are never named.
+    """
+    stage = stages.mean
+    model = linear_model_of(stage.problem, stage.response, list(stage.pruner.given))
+    explained, df = model.scan()
+    numbers = [
+        index
+        for index in np.argsort(-explained, kind="stable").tolist()
+        if df[index] and not candidates[index].levels and index not in controls
+    ]
+    firsts = [candidates[index].first for index in numbers]
+    best = numbers[:MOST_COLUMNS]
+    pairs = [(i, j) for i in range(len(best)) for j in range(i)]
+    products = [firsts[i] * firsts[j] for i, j in pairs]
+    if not firsts:
+        return None
+    before = _launch_before(rows)
+    earlier = [column[before] for column in firsts]
+    columns = np.column_stack([*products, *earlier])
+    squares, sizes = _partial_squares(columns, stage.centring, model.residual, stage.problem.n_lags)
+    left = np.maximum(stage.problem.n_independent / sizes - model.q.shape[1] - 2, 1.0)
+    p_values = fdtrc(1, left, squares / np.maximum(1 - squares, 1e-12) * left)
+    at = int(np.lexsort((-squares, p_values))[0])
+    if p_values[at] * p_values.size > ALPHA or squares[at] < CLEARLY_MORE:
+        return None
+    is_pair = at < len(pairs)
+    names = [candidates[numbers[i]].name for i in (pairs[at] if is_pair else (at - len(pairs),))]
+    return Association(features=tuple(sorted(names)), is_earlier=not is_pair, share=float(squares[at]))
+
+
+def _launch_before(rows: Observations) -> np.ndarray:
+    """Return the row of the launch of the kernel before each, on the same rank where ranks are known; of the first its
+    own, int, shape (n_rows,).
+    """
+    rank = np.zeros(len(rows), int) if rows.launch is None else rows.launch["rank"]
+    order = np.lexsort((rank, rows.kernel))
+    same = (np.diff(rows.kernel[order]) == 0) & (np.diff(rank[order]) == 0)
+    before = np.arange(len(rows))
+    before[order[1:][same]] = order[:-1][same]
+    return before
+
+
+def _partial_squares(
+    columns: np.ndarray, centring: GroupCentring, residual: np.ndarray, n_lags: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the squared correlation of each column with the residual, and what autocorrelation divides the rows by,
+    shape (n_columns,) each.
+    """
+    weighted = centring.weighted(columns)
+    lengths = np.sqrt((weighted**2).sum(axis=0))
+    weighted /= np.where(lengths > 0, lengths, 1.0)
+    total = float(residual @ residual)
+    squares = (residual @ weighted) ** 2 / (total if total > 0 else 1.0)
+    of_residual = autocorrelations(residual[:, None], n_lags)[0]
+    return np.clip(squares, 0.0, 1.0), bartlett_factor(autocorrelations(weighted, n_lags), of_residual)
 
 
 def stage_p_values(stage: Stage) -> np.ndarray:

@@ -33,6 +33,7 @@ from causeway.causal.data.observations import (
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Outcome, Scope
 from causeway.causal.data.scopes import Totals
 from causeway.causal.discovery.arrows import (
+    association_beyond,
     detectable_share,
     parents_between,
     parents_within,
@@ -335,6 +336,8 @@ def _discover(
     if not arrows:  # what is said to be seen holds of every candidate with as many rows
         n_effective = float(sizes[sizes >= REFUSED_BELOW].min(initial=n_effective))
         outcome = replace(outcome, n_effective=n_effective)
+        if not any(one.was_found for one in outcome.dropped):
+            outcome = replace(outcome, beyond=association_beyond(stages, prepared.within, rows, controls))
     share = detectable_share(n_effective, stages.problem.n_tests)
     outcome = replace(outcome, detectable_share=share, slow=tuple(sorted(slow)))
     return replace(outcome, arrows=arrows, unexplained=unexplained, unexplained_variance=of_value), evidence

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from causeway.causal.data.feature_names import called
 from causeway.causal.data.observations import Candidate
@@ -53,7 +54,8 @@ class UserIntervention:
     kernel : str or None
         The kernels it is for: an id, a part of a full name, or a regular expression; all and the whole dataset if None.
     values : mapping of str to str, number or mapping
-        By feature the value to set: a number, a level of a category, `none` or `{"quantile": q}`.
+        By feature the value to set: a number, a level of a category, `none`, `{"quantile": q}`, or `{"configuration":
+        number}` for the value in that configuration.
     """
 
     name: str
@@ -80,6 +82,33 @@ def user_interventions_of(entries: Sequence[Mapping]) -> list[UserIntervention]:
     ]
 
 
+def configuration_values(
+    table: pa.Table, interventions: Sequence[UserIntervention]
+) -> dict[int, dict[str, float | None]]:
+    """Return by configuration the values that interventions refer to; nothing where none names a configuration.
+
+    Parameters
+    ----------
+    table : Table
+        `features.parquet` of a scope.
+    interventions : sequence of UserIntervention
+    """
+    wanted = {
+        feature
+        for intervention in interventions
+        for feature, value in intervention.values.items()
+        if isinstance(value, Mapping) and "configuration" in value
+    }
+    wanted &= set(table.column_names)
+    if not wanted:
+        return {}
+    numbers = table.column("configuration").to_numpy()
+    found: dict[int, dict[str, float | None]] = {}
+    for number, row in zip(*np.unique(numbers, return_index=True), strict=True):
+        found[int(number)] = {feature: table.column(feature)[int(row)].as_py() for feature in wanted}
+    return found
+
+
 def without_scope(interventions: Sequence[UserIntervention], scopes: Sequence[tuple[str, str | None]]) -> list[WhatIf]:
     """Return the refusals of the interventions that are for none of the scopes, given by id and full name."""
     left = [one for one in interventions if not any(one.applies_to(*scope) for scope in scopes)]
@@ -87,7 +116,10 @@ def without_scope(interventions: Sequence[UserIntervention], scopes: Sequence[tu
 
 
 def user_what_ifs(
-    interventions: Sequence[UserIntervention], outcome: Outcome, model: InterventionModel | None
+    interventions: Sequence[UserIntervention],
+    outcome: Outcome,
+    model: InterventionModel | None,
+    by_configuration: Mapping[int, Mapping[str, float | None]],
 ) -> list[WhatIf]:
     """Return what the user-specified interventions would change, those that are for the scope.
 
@@ -97,12 +129,14 @@ def user_what_ifs(
     outcome : Outcome
     model : InterventionModel or None
         None where no cause was found or the search was refused.
+    by_configuration : mapping
+        `configuration_values` of the scope.
     """
     found = []
     for intervention in interventions:
         if any(intervention.applies_to(*one) for one in outcome.scope.answered):
             try:
-                found.append(_answer(intervention, outcome, model))
+                found.append(_answer(intervention, outcome, model, by_configuration))
             except RefusedError as refusal:
                 found.append(_refused(intervention, str(refusal)))
     return found
@@ -121,11 +155,17 @@ def _refused(intervention: UserIntervention, why: str) -> WhatIf:
 def _plain(value: object) -> str:
     """Return a wanted value in words, before its unit is known."""
     if isinstance(value, Mapping):
-        return f"its {100 * value['quantile']:g}th percentile"
+        ((kind, number),) = value.items()
+        return f"as in configuration {number}" if kind == "configuration" else f"its {100 * number:g}th percentile"
     return f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
-def _answer(intervention: UserIntervention, outcome: Outcome, model: InterventionModel | None) -> WhatIf:
+def _answer(
+    intervention: UserIntervention,
+    outcome: Outcome,
+    model: InterventionModel | None,
+    by_configuration: Mapping[int, Mapping[str, float | None]],
+) -> WhatIf:
     if model is None:
         raise RefusedError(outcome.refusal or "no cause was found here that could be set")
     donors: dict[str, np.ndarray] = {}
@@ -133,7 +173,8 @@ def _answer(intervention: UserIntervention, outcome: Outcome, model: Interventio
     used = []
     befores = []
     afters = []
-    for feature, value in intervention.values.items():
+    for feature, wanted in intervention.values.items():
+        value = _resolved(feature, wanted, by_configuration)
         arrow = _arrow(feature, model)
         used.append(arrow)
         if arrow.stage == CONFIGURATION:
@@ -155,6 +196,23 @@ def _answer(intervention: UserIntervention, outcome: Outcome, model: Interventio
         user_intervention=intervention.name,
         **_change(used, donors, moves, model),
     )
+
+
+def _resolved(
+    feature: str, wanted: str | float | Mapping, by_configuration: Mapping[int, Mapping[str, float | None]]
+) -> str | float | Mapping:
+    """Return the value meant by `configuration: N`, other values as they are."""
+    if not isinstance(wanted, Mapping) or "configuration" not in wanted:
+        return wanted
+    number = wanted["configuration"]
+    if number not in by_configuration:
+        raise RefusedError(
+            f"configuration {number} has no launches here; those that have are {first_of(by_configuration)}"
+        )
+    value = by_configuration[number].get(feature)
+    if value is None:
+        raise RefusedError(f"configuration {number} has no {feature}")
+    return value
 
 
 def _span(low: float, high: float, unit: str) -> str:

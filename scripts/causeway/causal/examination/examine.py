@@ -6,8 +6,8 @@ what they compare. Of skewed times the mean at the slow end rests on few launche
 end; from the launches as they were to the fast end there is no such launch to predict, and the interval is narrow.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from causeway.causal.data.outcome import (
@@ -102,11 +102,14 @@ class Extent:
     ----------
     interventions : sequence of UserIntervention
         What the user wants to know beside the built-in what-ifs.
+    by_configuration : mapping
+        The values that interventions refer to, `user_interventions.configuration_values`.
     totals : Totals or None
         What the rows of the scope stand for; None: as many launches as their weights say.
     """
 
     interventions: Sequence[UserIntervention] = ()
+    by_configuration: Mapping[int, Mapping[str, float | None]] = field(default_factory=dict)
     totals: Totals | None = None
 
 
@@ -167,7 +170,7 @@ def marked(arrows: Sequence[Arrow], attempts: Sequence[Refutation]) -> tuple[Arr
 
 def _without_model(outcome: Outcome, extent: Extent) -> tuple[WhatIf, ...]:
     """Return the refusals of the user-specified interventions where no cause could be set."""
-    return tuple(user_what_ifs(extent.interventions, outcome, None))
+    return tuple(user_what_ifs(extent.interventions, outcome, None, extent.by_configuration))
 
 
 class _Steps:
@@ -234,5 +237,5 @@ class _Steps:
         model = intervention_model_of(times, arrows)
         return [
             *what_ifs(model, arrows),
-            *user_what_ifs(self.extent.interventions, self.outcome, model),
+            *user_what_ifs(self.extent.interventions, self.outcome, model, self.extent.by_configuration),
         ]

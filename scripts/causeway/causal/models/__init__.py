@@ -2,6 +2,6 @@
 
 Such models also attribute: why a launch was slow, and why a kernel changed between two runs.
 
-Imports run from left to right: `identification`, `run_changes` > `slow_launches` >
+Imports run from left to right: `identification`, `log_time_estimator`, `run_changes` > `slow_launches` >
 `kernel_rows` > `scope_model`.
 """

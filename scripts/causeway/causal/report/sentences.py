@@ -10,6 +10,7 @@ from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import (
     VALUE,
     Arrow,
+    Association,
     Ends,
     Estimate,
     Node,
@@ -395,9 +396,11 @@ def nothing_found(
     lost: Sequence[Dropped] = (),
     slow: Sequence[str] = (),
     n_kernels: int = 1,
+    beyond: Association | None = None,
 ) -> str:
     """Return the sentence for a search that found no cause, or only such that were not stable or that a later test
     took away, `lost`: of what was seen it must not be said that it would have been; nor of an effect of `slow` columns.
+    What goes with the deviation `beyond` single columns is said.
     """
     near = [f"{called(one.feature)} ({one.reason.removeprefix('candidate cause, ')})" for one in lost]
     if near:
@@ -408,7 +411,16 @@ def nothing_found(
     return (
         f"No cause found: {samples_in_words(n_effective)}; a single column's effect at its launch above {least:.1f} %"
         f" of {variance_of(target, n_kernels > 1)}{',' if n_kernels > 1 else ''} would have been seen{but}."
+        f"{'' if beyond is None else f' {_goes_along(beyond, target, n_kernels > 1)}'}"
     )
+
+
+def _goes_along(beyond: Association, target: str, many: bool) -> str:
+    """Return what goes with the target beyond single columns, as a sentence."""
+    names = " and ".join(map(called, beyond.features))
+    what = f"{capital(names)} one launch earlier" if beyond.is_earlier else f"{capital(names)} together"
+    verb = "goes" if beyond.is_earlier else "go"
+    return f"{what} {verb} with some {100 * beyond.share:.0f} % of {variance_of(target, many)}: not examined further."
 
 
 COLLECTIVE = "the time of a collective includes waiting for the last rank: no GPU time is said to be won here"
@@ -427,6 +439,7 @@ def nothing_sentence(outcome: Outcome) -> str:
         lost,
         outcome.slow,
         outcome.n_kernels,
+        outcome.beyond,
     )
     if any(one.reason == NOT_SEARCHED for one in outcome.dropped):
         return f"{words.removesuffix('.')}; counters were recorded and not searched."

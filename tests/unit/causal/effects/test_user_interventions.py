@@ -15,6 +15,7 @@ from causeway.causal.discovery.discover import discover
 from causeway.causal.effects.interventions import settings_of
 from causeway.causal.effects.user_interventions import (
     UserIntervention,
+    configuration_values,
     user_interventions_of,
     user_what_ifs,
     without_scope,
@@ -52,10 +53,12 @@ def linear():
         return outcome, intervention_model(outcome, evidence, 3)
 
 
-def intervene(linear, **values):
+def intervene(linear, by_configuration=None, **values):
     outcome, model = linear
     with single_threaded():
-        (row,) = user_what_ifs([UserIntervention(name="q", kernel=None, values=values)], outcome, model)
+        (row,) = user_what_ifs(
+            [UserIntervention(name="q", kernel=None, values=values)], outcome, model, by_configuration or {}
+        )
     return row
 
 
@@ -65,10 +68,11 @@ def intervene(linear, **values):
         ({"x": 100.5}, (B, S)),
         ({"z": {"quantile": 0.25}}, (A, S)),
         ({"x": 99.0, "z": 0.5}, (S,)),
+        ({"x": {"configuration": 7}}, (B, S)),
     ],
 )
 def test_answers_are_those_of_the_formula(linear, values, left):
-    row = intervene(linear, **values)
+    row = intervene(linear, by_configuration={7: {"x": 100.2}}, **values)
     expected = 100 * (np.linalg.norm(left) / np.linalg.norm([A, B, S]) - 1)
     assert row.change.value == pytest.approx(expected, abs=4 * len(values))
     assert row.change.low - 1 <= expected <= row.change.high + 1
@@ -84,11 +88,13 @@ def test_answers_are_those_of_the_formula(linear, values, left):
         ({"x": "fast"}, "x is a number, not fast"),
         ({"x": 100.0, "speed": 3}, "nothing called speed was measured"),
         ({"idle": 0.1}, "idle is no cause that was found here, so that setting it tells nothing; causes are x, z"),
+        ({"x": {"configuration": 8}}, "configuration 8 has no launches here; those that have are 7"),
+        ({"z": {"configuration": 7}}, "configuration 7 has no z"),
         ({"since_start_ns": 0}, "a moment cannot be set; it stands for whatever changes with time"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_with_a_sentence(linear, values, why):
-    row = intervene(linear, **values)
+    row = intervene(linear, by_configuration={7: {"x": 100.2}}, **values)
     assert (row.change, row.verdict) == (None, "refused")
     assert row.reason.startswith(f"refused: {why}")
 
@@ -123,11 +129,11 @@ def configurations(seed=5, n=4000):
     return block, *discover(columns, rows_of(y, np.zeros(n, int), code), Scope("d", "kernel_variability", "k"))
 
 
-def test_a_block_size_that_was_launched_and_one_between():
+def test_a_block_size_as_in_a_configuration_and_between_those_launched():
     block, outcome, evidence = configurations()
     model = intervention_model(outcome, evidence, 1)
-    for value in (256.0, 400.0):
-        row = intervene((outcome, model), block_x=value)
+    for wanted, value in (({"configuration": 2}, 256.0), (400.0, 400.0)):
+        row = intervene((outcome, model), by_configuration={2: {"block_x": 256.0}}, block_x=wanted)
         truth = 100 * (value / block.mean() - 1)
         assert row.change.value == pytest.approx(truth, abs=3)
         assert row.change.low - 3 <= truth <= row.change.high + 3
@@ -222,3 +228,13 @@ def test_an_answer_falls_with_its_cause():
         (row,) = corrected.examination.what_ifs
         assert (row.change, row.verdict) == (None, "refused")
         assert row.reason == "refused: block_x is not significant after 10 kernels"
+
+
+def test_configurations_are_looked_up_by_number():
+    import pyarrow as pa
+
+    table = pa.table({"configuration": [4, 4, 9], "block_x": [64.0, 64.0, 256.0], "x": [1.0, 2.0, 3.0]})
+    interventions = user_interventions_of(
+        [{"name": "q", "set": {"block_x": {"configuration": 9}, "absent": {"configuration": 4}, "x": 3}}]
+    )
+    assert configuration_values(table, interventions) == {4: {"block_x": 64.0}, 9: {"block_x": 256.0}}

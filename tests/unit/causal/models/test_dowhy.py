@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
-from scopes_with_models import DIRECT, searched
+from scopes_with_models import BESIDE, DIRECT, searched
 
 import causeway
 from causeway.causal.models.identification import NOT_INSTALLED, alike, levels_of, with_identification
@@ -21,6 +21,7 @@ from causeway.core.errors import CausewayError
 from support import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore")
+METHOD = "backdoor.causeway.causal.models.log_time_estimator.LogTimeEstimator"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -84,13 +85,24 @@ def test_the_second_estimate_is_that_of_statsmodels(found):
     assert (second.value, second.low, second.high) == pytest.approx((fit.params["level"], low, high))
 
 
-def test_a_model_is_opened_by_kernel_and_cause(found, tmp_path):
+def test_our_estimator_gives_dowhy_what_is_stated(found, tmp_path):
+    outcome, model = found
     folder = tmp_path / "results" / "d" / "kernel_variability"
-    write_model(found[1], folder / "causal" / "k", {})
+    write_model(model, folder / "causal" / "k", {})
     (folder / "kernels.parquet").touch()
     (tmp_path / "results" / "d" / "quality.json").write_text("{}")
-    estimand = causeway.open(tmp_path).model("k", "launches_in_flight").identify_effect()
-    assert estimand.outcome_variable == ["duration_ns"]
+    dowhy_model = causeway.open(tmp_path).model("k", "launches_in_flight")
+    estimand = dowhy_model.identify_effect()
+    estimand.set_backdoor_variables(["stream"], "backdoor")
+    estimate = dowhy_model.estimate_effect(estimand, method_name=METHOD, confidence_intervals=True)
+    mean = model.frame["duration_ns"].mean()
+    stated = arrow_of(outcome, "launches_in_flight").in_time.mean
+    assert 100 * estimate.value / mean == pytest.approx(stated.value, rel=0.02)
+    assert 100 * estimate.get_confidence_intervals()[0] / mean == pytest.approx([stated.low, stated.high], rel=0.1)
+    stream = causeway.open(tmp_path).model("k", "stream")
+    estimand = stream.identify_effect()
+    of_level = stream.estimate_effect(estimand, method_name=METHOD, control_value="7", treatment_value="21")
+    assert 100 * of_level.value / mean == pytest.approx(100 * np.expm1(BESIDE), abs=0.5)
     with pytest.raises(CausewayError, match="found were: "):
         causeway.open(tmp_path).model("k", "noise")
     with pytest.raises(CausewayError, match="no dataset has a model of it"):

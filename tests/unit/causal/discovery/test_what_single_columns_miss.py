@@ -1,5 +1,5 @@
-"""What ten percentiles, one level and whole columns cannot see: thresholds, second slow hosts, gaps. Truth is by
-construction.
+"""What ten percentiles, one level, whole columns and one column at a time cannot see: thresholds, second slow hosts, gaps,
+pairs and the launch before. Truth is by construction.
 """
 
 import re
@@ -29,6 +29,46 @@ def explained(table, y):
 
 def noise(rng):
     return {f"z{k}": rng.standard_normal(N) for k in range(6)}
+
+
+@pytest.mark.parametrize("seed", [61, 62])
+def test_two_columns_that_tell_only_together_are_named_where_no_cause_is(seed):
+    rng = np.random.default_rng(seed)
+    a, b = rng.standard_normal((2, N))
+    alike = np.sign(a) == np.sign(b)
+    outcome, (sentence,) = searched(
+        {"a": a, "b": b} | noise(rng), 1e5 * (1 + 0.1 * alike + 0.02 * rng.standard_normal(N))
+    )
+    assert outcome.arrows == ()
+    assert "a single column's effect at its launch above" in sentence
+    assert (outcome.beyond.features, outcome.beyond.is_earlier) == (("a", "b"), False)
+    # of the product of two normal numbers and the sign of it, the correlation is (E|z|)^2 = 2 / pi
+    assert outcome.beyond.share == pytest.approx(
+        (2 / np.pi) ** 2 * alike.var() * 0.01 / (alike.var() * 0.01 + 4e-4), abs=0.05
+    )
+    assert "A and b together go with some" in sentence
+
+
+@pytest.mark.parametrize("seed", [63, 64])
+def test_a_column_of_the_launch_before_is_named_where_no_cause_is(seed):
+    rng = np.random.default_rng(seed)
+    a = rng.standard_normal(N)
+    y = 1e5 * (1 + 0.05 * np.append(0.0, a[:-1]) + 0.04 * rng.standard_normal(N))
+    outcome, (sentence,) = searched({"a": a} | noise(rng), y)
+    assert outcome.arrows == ()
+    assert (outcome.beyond.features, outcome.beyond.is_earlier) == (("a",), True)
+    assert outcome.beyond.share == pytest.approx(25 / 41, abs=0.05)
+    assert "A one launch earlier goes with some" in sentence
+
+
+@pytest.mark.parametrize("tables", [6, pytest.param(20, marks=pytest.mark.slow)])
+def test_of_columns_that_do_nothing_nothing_more_is_said(tables):
+    said = 0
+    for seed in range(400, 400 + tables):
+        rng = np.random.default_rng(seed)
+        outcome, _ = searched({f"z{k}": rng.standard_normal(N) for k in range(40)}, 1e5 + rng.standard_normal(N))
+        said += outcome.beyond is not None
+    assert said == 0
 
 
 @pytest.mark.parametrize("seed", [65, 66])
