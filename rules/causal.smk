@@ -6,8 +6,8 @@ significant shows when all kernels were looked at.
 """
 
 CAUSES = (
-    *("scopes.json", "agreement.parquet", "across_kernels.parquet", "dataset/graph.json", "dataset/model.gml"),
-    *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif", "heterogeneity")),
+    *("scopes.json", "across_kernels.parquet", "dataset/graph.json", "dataset/model.gml"),
+    *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif")),
     *("dataset/model.parquet", "dataset/slow_launches.parquet"),
     *(["as_published.parquet"] if config["causes"]["as_published"] else []),
 )

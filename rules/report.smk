@@ -11,7 +11,6 @@ FIGURE_TABLES = {
     "ranking": "ranking.parquet",
     "kernels": "kernels.parquet",
     "scopes": "causal/scopes.json",
-    "agreement": "causal/agreement.parquet",
     "across_kernels": "causal/across_kernels.parquet",
     **({"as_published": "causal/as_published.parquet"} if config["causes"]["as_published"] else {}),
 }

@@ -58,6 +58,6 @@ MUTANTS = {
         "examination/test_future_exposure.py",
     ),
     "whatever follows the time closely is a leaked feature": _of(
-        "preparation/exact_images.py", "EXACT_SPREAD = 0.003", "EXACT_SPREAD = 0.1", "preparation/test_exact_images.py"
+        "preparation/exact_images.py", "EXACT = 0.002", "EXACT = 0.1", "preparation/test_exact_images.py"
     ),
 }

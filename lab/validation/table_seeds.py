@@ -40,6 +40,7 @@ SEEDS = (
     SeedRange("products", GRADING, 708000, 709999),
     SeedRange("products", CHOICE, 720000, 720999),
     SeedRange("products", CHOICE, 731000, 731999),
+    SeedRange("products", CHOICE, 733000, 733999),
     SeedRange("special cases", CHOICE, 0, 9999),
     SeedRange("special cases", CALIBRATION, 400000, 400999),
     SeedRange("special cases", CHOICE, 700000, 700999),
@@ -50,6 +51,7 @@ SEEDS = (
     SeedRange("special cases", GRADING, 708000, 709999),
     SeedRange("special cases", CHOICE, 720000, 720999),
     SeedRange("special cases", CHOICE, 731000, 731999),
+    SeedRange("special cases", CHOICE, 733000, 733999),
     SeedRange("additive", CHOICE, 0, 9),
     SeedRange("additive", CHOICE, 700000, 700999),
     SeedRange("additive", GRADING, 701000, 702999),
@@ -59,6 +61,7 @@ SEEDS = (
     SeedRange("additive", GRADING, 706600, 709999),
     SeedRange("additive", CHOICE, 720000, 720999),
     SeedRange("additive", CHOICE, 731000, 731999),
+    SeedRange("additive", CHOICE, 733000, 733999),
 )
 """On `additive` nothing is learnt. A first check of probabilities on it (seeds 700000 to 700099) led to equal weights
 of the situations that they are learnt on; the figures of earlier versions of the search were taken on its seeds up to

@@ -108,7 +108,7 @@ def draw_examined(folder: Path, searches: list[Search], names: dict[str, str], d
     scopes = {search.graph["scope"]: search.graph["scope_name"] or search.graph["scope"] for search in searches[1:]}
     short = short_names(scopes.values(), HEAD)
     matrix = draw_kernel_agreement(
-        read_table(folder / "causal" / "agreement.parquet", "agreement").to_pylist(),
+        searches,
         {kernel: short[name] for kernel, name in scopes.items()},
         f"Causes of {target}: kernels and whole dataset",
         folder.name,

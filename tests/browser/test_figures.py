@@ -11,6 +11,7 @@ from test_fleet_page import COVERAGE, EVALUATION
 from test_model import PLANTED
 from variability_samples import bins_table, kernels_table, ranking_table
 
+from causeway.core.results import Search
 from causeway.plotting.drawing.labels import short_names
 from causeway.plotting.drawing.page import write
 from causeway.plotting.figures import device_time, efficiency, kernels, stragglers
@@ -62,24 +63,27 @@ def of_causes(count, path):
 def of_agreement(count, path):
     listed = names(count)
     short = short_names(listed, HEAD)
-    rows = [
-        {
-            "kernel": str(number),
-            "feature": f"a_counter_with_a_long_name_{cause}",
-            "kernel_sign": "-+?"[cause % 3],
-            "kernel_variance_percent": 100.0 / (cause + 1),
-            "dataset_sign": "+",
-            "dataset_variance_percent": 40.0 / (cause + 1),
-            "kernel_verdict": "supported",
-            "dataset_verdict": "inconclusive",
-            "state": "opposite" if cause % 3 == 0 else "agrees",
-        }
-        for number in range(count)
-        for cause in range(min(count, 40))
+    searches = [
+        Search(
+            {"scope": scope},
+            [
+                {
+                    "feature": f"a_counter_with_a_long_name_{cause}",
+                    "sign": "+" if scope == "dataset" else "-+?"[cause % 3],
+                    "sign_of": "value",
+                    "level": None,
+                    "variance_percent": 100.0 / (cause + 1),
+                    "verdict": "inconclusive" if scope == "dataset" else "supported",
+                }
+                for cause in range(min(count, 40))
+            ],
+            "",
+        )
+        for scope in ("dataset", *map(str, range(count)))
     ]
     write(
         draw_kernel_agreement(
-            rows,
+            searches,
             {str(n): short[name] for n, name in enumerate(listed)},
             "Causes of kernel variability",
             "kernel_variability",

@@ -44,8 +44,8 @@ from causeway.causal.models.scope_model import GML, TABLE, ScopeModel, read_mode
 from causeway.causal.models.slow_launches import write_slow_launches
 from causeway.causal.preparation.known_relations import with_kernel_names
 from causeway.causal.report.across_kernels import borne_out, correct, with_kernels_variance
-from causeway.causal.report.documents import across_kernels_rows, agreement_rows, write_rows, write_scope
-from causeway.causal.report.kernel_effects import agreement, contradictions, effects_over_kernels
+from causeway.causal.report.documents import across_kernels_rows, write_rows, write_scope
+from causeway.causal.report.kernel_effects import effects_over_kernels
 from causeway.core.errors import TableError
 from causeway.core.logs import LOG
 from causeway.core.names.prior_knowledge import added
@@ -56,8 +56,8 @@ from causeway.numeric.process import give_back, share_one_heap
 from causeway.numeric.seeds import derived_seed
 
 DOCUMENTS = (
-    *("scopes.json", "agreement.parquet", "across_kernels.parquet", "dataset/graph.json", "dataset/model.gml"),
-    *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif", "heterogeneity")),
+    *("scopes.json", "across_kernels.parquet", "dataset/graph.json", "dataset/model.gml"),
+    *(f"dataset/{table}.parquet" for table in ("contributions", "refutations", "whatif")),
     *("dataset/model.parquet", "dataset/slow_launches.parquet"),
 )
 """What every search writes into the folder `causal` of its target; kernels have folders like that of the dataset."""
@@ -345,15 +345,12 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
     refused = without_scope(user_interventions_of(search.causes["what_if"]), scopes)
     examination = replace(whole.examination, what_ifs=(*whole.examination.what_ifs, *refused))
     whole = replace(whole, examination=examination)
-    rows = agreement(kernels, whole)
-    reasons = contradictions(rows, DATASET_SCOPE)
     for outcome in (*kernels, whole):
         scope = outcome.scope.scope
         LOG.info("%s: %s, q = %s", scope, outcome.verdict, outcome.q_value)
-        write_scope(outcome, folder / scope, reasons.get(scope, ()))
+        write_scope(outcome, folder / scope)
     write_slow_launches(search.folder, kernels, search.dataset, search.seed)
     facts = {"dataset": search.dataset, "target": search.target}
-    write_rows(agreement_rows(rows), folder / "agreement.parquet", "agreement", facts)
     effects = across_kernels_rows(effects_over_kernels(kernels, variances))
     write_rows(effects, folder / "across_kernels.parquet", "across_kernels", facts)
     if search.causes.get("as_published"):

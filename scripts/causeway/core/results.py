@@ -13,7 +13,7 @@ from causeway.core.files.checksums import damaged, named, output_folders, record
 from causeway.core.files.listing import LISTING, Listing
 from causeway.core.tables import open_table, read_json, read_table, write_json
 
-EXAMINED = ("refutations", "whatif", "heterogeneity", "slow_launches")
+EXAMINED = ("refutations", "whatif", "slow_launches")
 """Tables of a search beside its contributions, each a file of that name."""
 DatasetTarget = tuple[str, str]
 """Dataset and target."""
@@ -57,7 +57,7 @@ def relative(path: str | Path, levels: int) -> str:
 
 
 def read_search(folder: str | Path) -> Search:
-    """Read the search in a folder `{dataset}/{target}/causal/{scope}`, with its tables `whatif` and `heterogeneity`.
+    """Read the search in a folder `{dataset}/{target}/causal/{scope}`, with its table `whatif`.
 
     Raises
     ------
@@ -65,8 +65,7 @@ def read_search(folder: str | Path) -> Search:
         If a file of the folder is missing, damaged or of another schema version.
     """
     table = Path(folder) / "contributions.parquet"
-    names = ("whatif", "heterogeneity")
-    tables = {name: read_table(Path(folder) / f"{name}.parquet", name).to_pylist() for name in names}
+    tables = {"whatif": read_table(Path(folder) / "whatif.parquet", "whatif").to_pylist()}
     return Search(
         read_json(Path(folder) / "graph.json"),
         read_table(table, "contributions").to_pylist(),

@@ -35,6 +35,10 @@ INCONCLUSIVE: Final = "inconclusive"
 REFUTED: Final = "refuted"
 VERDICTS = (SUPPORTED, INCONCLUSIVE, REFUTED)
 """Verdicts of findings, arrows and graphs."""
+NEGLIGIBLE = 0.5
+"""Percent of the mean, below which a change is none worth stating, and a cause a trifle: the clock of a processor
+varies by about as much from run to run (chosen; not measured).
+"""
 LEAST_EXPLAINED = 1.0
 """Percent of the variance of the measured value, below which a cause is not among the first, and one of unknown change
 of the mean not worth stating: its part of the standard deviation is below 0.5 %, as 1 - sqrt(1 - 0.01) = 0.005. The

@@ -28,7 +28,6 @@ from causeway.findings.record import (
     Effect,
     Evidence,
     Finding,
-    PooledSlope,
     Worth,
     link_to,
     may_advise,
@@ -189,16 +188,6 @@ def direction_of(row: Row) -> str:
     return LOWERS if high is not None and high < 0 else UNDECIDED
 
 
-def _slopes(search: Search, feature: str) -> tuple[PooledSlope, ...]:
-    """Return the pooled slopes of a cause over kernels and over ranks, where these were computed."""
-    rows = search.tables.get("heterogeneity", ())
-    return tuple(
-        PooledSlope(value=row["slope"], low=row["slope_low"], high=row["slope_high"], slope_of=row["slope_of"])
-        for row in rows
-        if row["feature"] == feature and row["group"] is None and row["slope_of"] is not None
-    )
-
-
 def _first_words(remarks: Sequence[str], subject: str) -> str:
     """Return the first of a graph's remarks, as many as make no long text behind what it is about."""
     text = ""
@@ -292,7 +281,6 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
         sign=row["sign"],
         sign_of=row.get("sign_of"),
         kernels_percent=row.get("kernels_percent"),
-        slopes=_slopes(search, row["feature"]),
         **_recoverable(search, index, worth),
     )
     if _is_wait(analysis, finding.scope):

@@ -11,7 +11,7 @@ from typing import Any
 from causeway.core.feature_registry import record_of
 from causeway.core.finding_kinds import FINDING_KINDS
 from causeway.core.logs import LOG
-from causeway.core.vocabulary import KERNEL_VARIABILITY, LEAST_EXPLAINED, MEMORY_STALL, STEP_TIME
+from causeway.core.vocabulary import KERNEL_VARIABILITY, LEAST_EXPLAINED, MEMORY_STALL, NEGLIGIBLE, STEP_TIME
 from causeway.core.vocabulary import LOWERS as LOWERING
 from causeway.core.vocabulary import RAISES as RAISING
 from causeway.findings.headlines import MOST_WORDS, word_count
@@ -24,16 +24,11 @@ from causeway.findings.record import (
     SETTABLE,
     Effect,
     Finding,
-    PooledSlope,
     Worth,
     may_advise,
 )
 from causeway.findings.suggestions import CAUSES, COLLECTIVE, LESS_IS_BETTER
 
-LEAST_CHANGE = 0.5
-"""Percent of the mean, below which a change is not worth stating, unless its cost or its spread is: the clock of a
-processor varies by about as much from run to run (chosen; not measured).
-"""
 LEAST_COST = 0.001
 """Share of the dataset's GPU time below which a cost is not worth stating: a tenth of the share from which it is a
 finding among the first (chosen; not measured).
@@ -70,7 +65,7 @@ class CheckBasis:
     impossible: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
-def _ends(estimate: Effect | PooledSlope | Worth) -> tuple[float, float | None, float | None]:
+def _ends(estimate: Effect | Worth) -> tuple[float, float | None, float | None]:
     value = estimate.ns if isinstance(estimate, Worth) else estimate.value
     return value, estimate.low, estimate.high
 
@@ -93,14 +88,13 @@ def estimate_outside_interval(finding: Finding, basis: CheckBasis) -> bool:
     return _is_broken(finding.effect) or _is_broken(finding.worth)
 
 
-def _sign_of(slope: Effect | PooledSlope) -> int:
-    """Return the sign of what is significant, else 0."""
-    _, low, high = _ends(slope)
-    return 0 if low is None or high is None or low <= 0 <= high else 1 if low > 0 else -1
+def _is_clear(effect: Effect) -> bool:
+    """Tell whether an interval leaves zero out."""
+    return effect.low is not None and effect.high is not None and not effect.low <= 0 <= effect.high
 
 
 def direction_contradicts(finding: Finding, basis: CheckBasis) -> bool:
-    """The direction is not that of the change, of the slopes over all groups, or of a curve that is not monotone."""
+    """The direction is not that of the change, of the sign, or of a curve that is not monotone."""
     if finding.kind != "cause":
         return False
     if finding.direction not in DIRECTIONS:
@@ -113,13 +107,7 @@ def direction_contradicts(finding: Finding, basis: CheckBasis) -> bool:
     if is_change and stated and finding.effect and stated * finding.effect.value <= 0:
         return True
     signed = {RAISING: 1, LOWERING: -1}.get(finding.sign or "", 0)
-    for slope in finding.slopes:
-        found = _sign_of(slope)
-        if slope.slope_of == finding.sign_of and signed * found < 0:
-            return True
-        if is_change and slope.slope_of == "value" and stated * found < 0:
-            return True
-    return False
+    return is_change and finding.sign_of == "value" and signed * stated < 0
 
 
 def advice_without_gain(finding: Finding, basis: CheckBasis) -> bool:
@@ -146,7 +134,7 @@ def part_of_definition(finding: Finding, basis: CheckBasis) -> bool:
 
 
 def too_small(finding: Finding, basis: CheckBasis) -> bool:
-    """The statement is about less than is worth stating: see `LEAST_CHANGE` and those that follow."""
+    """The statement is about less than is worth stating: see `NEGLIGIBLE`, `LEAST_COST` and `LEAST_SPREAD`."""
     gpu_ns = basis.gpu_ns.get(finding.dataset)
     share = finding.worth.ns / gpu_ns if finding.worth is not None and gpu_ns else None
     if finding.kind == "cause" and share is not None and finding.recoverable_ns is not None and share < LEAST_COST:
@@ -158,8 +146,8 @@ def too_small(finding: Finding, basis: CheckBasis) -> bool:
     if finding.quantity == EXPLAINED:
         return finding.effect.value < LEAST_EXPLAINED
     spread = finding.spread
-    is_steadier = spread is not None and _sign_of(spread) != 0 and abs(spread.value) >= LEAST_SPREAD
-    return abs(finding.effect.value) < LEAST_CHANGE and (share or 0.0) < LEAST_COST and not is_steadier
+    is_steadier = spread is not None and _is_clear(spread) and abs(spread.value) >= LEAST_SPREAD
+    return abs(finding.effect.value) < NEGLIGIBLE and (share or 0.0) < LEAST_COST and not is_steadier
 
 
 def share_exceeds_kernels(finding: Finding, basis: CheckBasis) -> bool:

@@ -26,7 +26,6 @@ UNWRITTEN = (
     "is_negligible",
     "sign",
     "sign_of",
-    "slopes",
     "kernels_percent",
 )
 """Fields that serve the checks or the id alone."""
@@ -115,20 +114,6 @@ class Replay:
     limited_by: str | None
     limited_name: str | None
     query: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class PooledSlope:
-    """The slope over all groups together of what a cause's sign is about, with its interval; a row of
-    `heterogeneity.parquet`.
-
-    `slope_of` is "target" or "value".
-    """
-
-    value: float
-    low: float
-    high: float
-    slope_of: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,8 +223,6 @@ class Finding:
         Of the variability, or of short launches: it costs so little that there is nothing to act upon. Not written.
     sign, sign_of : str or None
         Of a cause: the sign in its table, and what it is about. Not written.
-    slopes : sequence of PooledSlope
-        What `sign` must agree with. Not written.
     kernels_percent : float or None
         Of a cause of several kernels: those in which it varies, percent of all. Not written.
     """
@@ -283,7 +266,6 @@ class Finding:
     is_negligible: bool = False
     sign: str | None = None
     sign_of: str | None = None
-    slopes: Sequence[PooledSlope] = ()
     kernels_percent: float | None = None
 
     @property

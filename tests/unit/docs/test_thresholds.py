@@ -38,7 +38,7 @@ NO_THRESHOLDS = {
     "causal/effects/interventions.py": "SUPPORT_ROWS",
     "causal/effects/time_model.py": "MAX_ROWS SCORING_STEPS PENALTY_STEPS DRAWS ROUNDS RAKING_ROUNDS",
     "causal/effects/user_interventions.py": "TOLERANCE",
-    "causal/examination/falsification.py": "MOST_ARROWS SUBSETS MOST_GROUPS",
+    "causal/examination/falsification.py": "MOST_ARROWS SUBSETS",
     "causal/models/log_time_estimator.py": "SEED",
     "causal/preparation/exact_images.py": "AT_ONCE ROUNDING PROJECTIONS NEAREST PRINTED_DIGITS NEAR_LINE",
     "causal/preparation/categorical.py": "MOST_WORDS LONG MAX_PLACES MOST_NAMED",

@@ -1,6 +1,6 @@
 """Made-up statements for the tests of findings."""
 
-from causeway.findings.record import Effect, Evidence, Finding, PooledSlope, Worth
+from causeway.findings.record import Effect, Evidence, Finding, Worth
 
 CHANGE = "percent of the mean time"
 
@@ -39,7 +39,6 @@ def statement(**changes):
         "is_time": True,
         "sign": "+",
         "sign_of": "value",
-        "slopes": (PooledSlope(value=0.4, low=0.3, high=0.5, slope_of="value"),),
     }
     return Finding(**facts | changes)
 
@@ -47,7 +46,7 @@ def statement(**changes):
 def loss(percent, key="transfers", dataset="demo", **changes):
     """A loss of a share of the GPU time."""
     facts = dict.fromkeys(("target", "direction", "monotone", "p99", "spread", "explained", "role", "lever", "sign"))
-    facts |= {"quantity": "lost GPU time", "scope": "dataset", "slopes": (), "subject": dataset, "dataset": dataset}
+    facts |= {"quantity": "lost GPU time", "scope": "dataset", "subject": dataset, "dataset": dataset}
     facts |= {"worth": Worth(ns=round(10 * percent)), "headline": f"{percent} % of the GPU time is lost to {key}."}
     effect = Effect(value=percent, unit="percent of the GPU time")
     return statement(kind="efficiency", key=key, effect=effect, **facts | changes)

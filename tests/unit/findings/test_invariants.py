@@ -12,7 +12,7 @@ from causeway.core.feature_registry import FEATURES
 from causeway.findings import invariants
 from causeway.findings.document import DatasetTime, summarise
 from causeway.findings.invariants import INVARIANTS, CheckBasis, checked
-from causeway.findings.record import Effect, PooledSlope, Worth
+from causeway.findings.record import Effect, Worth
 from causeway.findings.suggestions import CAUSES
 from support import few
 
@@ -32,8 +32,6 @@ BROKEN = {
         {"effect": sized(-4.2)},
         {"direction": "lowers"},
         {"sign": "-"},
-        {"slopes": (PooledSlope(value=-0.4, low=-0.5, high=-0.3, slope_of="value"),)},
-        {"slopes": (PooledSlope(value=-0.4, low=-0.5, high=-0.3, slope_of="target"),), "sign_of": "target"},
         {"monotone": False},
         {"monotone": False, "direction": "not monotone"},  # the headline says that it rises
         {"direction": "not monotone", "headline": "k0: mean time is not monotone in block size."},
@@ -44,7 +42,7 @@ BROKEN = {
         {"suggestion": LESS, "worth": Worth(ns=500, low=-3, high=600), "spread": sized(12.0, -1.0, 20.0)},
         {"suggestion": LESS, "worth": Worth(ns=500, low=-3, high=600), "spread": sized(-12.0)},  # steadier, slower
         {"suggestion": LESS, "target": "memory_stall"},
-        {"suggestion": LESS, "effect": sized(-4.2), "direction": "lowers", "sign": "-", "slopes": ()},
+        {"suggestion": LESS, "effect": sized(-4.2), "direction": "lowers", "sign": "-"},
     ],
     "lever_not_settable": [
         {"role": "mediator"},
@@ -63,7 +61,7 @@ BROKEN = {
     ],
     "share_exceeds_kernels": [{"kernels_percent": 12.5}],
     "falls_by_more_than_all": [
-        {"effect": sized(-90.0, -120.0, -60.0), "direction": "lowers", "sign": "-", "slopes": ()},
+        {"effect": sized(-90.0, -120.0, -60.0), "direction": "lowers", "sign": "-"},
         {"p99": sized(-99.0, -101.0, -60.0)},
         {"spread": sized(-492.0, -657.0, -144.0)},
     ],
@@ -103,12 +101,11 @@ def test_without_its_invariant_the_statement_would_be_made(monkeypatch, name):
         {"effect": sized(0.4), "worth": Worth(ns=1)},  # a thousandth of the time
         {"effect": sized(0.4), "worth": None},  # the spread is worth stating
         {"monotone": False, "direction": "not monotone", "headline": "k0: mean time is not monotone in block size."},
-        {"slopes": (PooledSlope(value=-0.1, low=-0.3, high=0.1, slope_of="value"),)},  # not significant
-        {"slopes": (PooledSlope(value=-0.4, low=-0.5, high=-0.3, slope_of="target"),)},  # another question
+        {"sign": "-", "sign_of": "target"},  # another question
         {"headline": "k0: " + "word " * 24},
         {"kernels_percent": 27.0},
         {"spread": sized(-99.0, -100.0, -60.0)},
-        {"headline": FALLS, "direction": "lowers", "effect": sized(-4.2), "sign": "-", "slopes": ()},
+        {"headline": FALLS, "direction": "lowers", "effect": sized(-4.2), "sign": "-"},
     ],
 )
 def test_what_holds_is_stated(change):
@@ -179,7 +176,6 @@ def a_random_statement(rng):
     low, high = (float(value + rng.normal(offset, 0.7)) for offset in (-1, 1))
     direction = str(rng.choice(["raises", "lowers", "undecided", "not monotone"]))
     verb = {"raises": "rises", "lowers": "falls"}.get(direction, "changes")
-    slope = float(rng.normal(0, 0.3))
     worth = int(rng.integers(-50, 100))
     role = str(rng.choice(["lever", "exposure", "mediator", "clock"]))
     return statement(
@@ -199,23 +195,18 @@ def a_random_statement(rng):
         worth=Worth(ns=worth, low=worth - 20, high=worth + int(rng.integers(1, 30))),
         suggestion=str(rng.choice(list(CAUSES.values()))) if rng.random() < 0.3 else None,
         sign=str(rng.choice(["+", "-", "?"])),
-        slopes=(PooledSlope(value=slope, low=slope - 0.2, high=slope + 0.2, slope_of="value"),),
     )
 
 
 def holds(one):
     """Whether a random statement holds, said anew and without the code under test."""
     effect = one.effect
-    slope = one.slopes[0]
-    rises = slope.low > 0
-    falls = slope.high < 0
     agrees = {
-        "raises": effect.value > 0 and not falls and " rises " in one.headline,
-        "lowers": effect.value < 0 and not rises and " falls " in one.headline,
+        "raises": effect.value > 0 and one.sign != "-" and " rises " in one.headline,
+        "lowers": effect.value < 0 and one.sign != "+" and " falls " in one.headline,
         "undecided": True,
         "not monotone": one.monotone is False,
     }
-    signs = not (one.sign == "+" and falls) and not (one.sign == "-" and rises)
     shape = one.monotone == (one.direction != "not monotone")
     settable = {feature.name for feature in FEATURES if feature.is_lever and not feature.is_control}
     steadier = one.spread is not None and (
@@ -232,7 +223,6 @@ def holds(one):
         effect.low < effect.value < effect.high
         and shape
         and (agrees[one.direction])
-        and (one.direction == "not monotone" or signs)
         and (one.lever is None or (one.role in ("lever", "exposure") and one.key in settable))
         and (one.suggestion is None or (advises and (not presumes or one.direction == "raises")))
         and not (one.target == "memory_stall" and one.key in ("transfer_bytes", "transfer_copy_kind"))

@@ -194,6 +194,5 @@ def write_scope(folder, graph, rows):
     whatif += [
         {"feature": name, "from": "as it was", "to": "9"} | refused | {"asked": "a tiny grid"} for name in causes[:1]
     ]
-    for name, rows_of in (("whatif", whatif), ("heterogeneity", [])):
-        table = pa.Table.from_pylist(rows_of, schema=SCHEMAS[name])
-        write_table(table, folder / graph["scope"] / f"{name}.parquet", name)
+    table = pa.Table.from_pylist(whatif, schema=SCHEMAS["whatif"])
+    write_table(table, folder / graph["scope"] / "whatif.parquet", "whatif")

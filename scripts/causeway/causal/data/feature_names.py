@@ -47,8 +47,6 @@ COMPUTED = re.compile(
 """Words of ratios, percentages, rates and means in names of Nsight Compute's and rocprofiler's metrics."""
 PART = re.compile("hit_", re.IGNORECASE)
 """Names of what counts a part of another counter: hits of requests."""
-ABOUT = {"target": "the target", "value": "the measured value", None: "the target"}
-"""What a sign or slope is about."""
 
 
 def computed_name(name: str) -> bool:

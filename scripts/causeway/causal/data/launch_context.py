@@ -254,32 +254,6 @@ def add_iteration_position(path: Path, chosen: ChosenLaunches) -> None:
     chosen.features["iteration_position"] = np.where(since_start < 0, np.nan, since_start)
 
 
-class LastValue:
-    """The last value of a series at or before given instants.
-
-    Parameters
-    ----------
-    instants : ndarray of int64, shape (m,), ns, ascending
-    """
-
-    def __init__(self, instants: np.ndarray) -> None:
-        self.instants = instants
-        self.values = np.full(instants.size, np.nan)
-
-    def advance(self, times: np.ndarray, values: np.ndarray) -> None:
-        """Take a chunk of the series.
-
-        Parameters
-        ----------
-        times : ndarray of int64, shape (n,), ns
-            Ascending, none before those of earlier chunks; at least one.
-        values : ndarray of float, shape (n,)
-        """
-        first = int(np.searchsorted(self.instants, times[0], side="left"))
-        position = np.searchsorted(times, self.instants[first:], side="right") - 1
-        self.values[first:] = values[position]
-
-
 def sampled_metrics(path: Path) -> set[str]:
     """Return the names of the metrics that an export's table of samples holds; none if there is no such table."""
     if not path.is_file():
@@ -296,7 +270,7 @@ def add_sampled_metrics(path: Path, chosen: ChosenLaunches) -> None:
     """Add each sampled device metric: its last value at or before the launch's start, NaN before the first."""
     order = np.argsort(chosen.start, kind="stable")
     by_device = {int(device): order[chosen.device[order] == device] for device in np.unique(chosen.device)}
-    series: dict[tuple[int, str], LastValue] = {}
+    last: dict[str, np.ndarray] = {}
     with open_table(path, "samples") as file:
         for group in range(file.num_row_groups):
             table = file.read_row_group(group)
@@ -311,15 +285,11 @@ def add_sampled_metrics(path: Path, chosen: ChosenLaunches) -> None:
                 for number, rows in by_device.items():
                     mine = (codes == code) & (rank == chosen.rank) & (device == number)
                     if mine.any():
-                        state = series.setdefault((number, names[code]), LastValue(chosen.start[rows]))
-                        state.advance(times[mine], values[mine])
-    metrics = sorted({name for _, name in series})
-    for name in metrics:
-        values = np.full(chosen.launch.size, np.nan)
-        for (device, metric_name), state in series.items():
-            if metric_name == name:
-                values[by_device[device]] = state.values
-        chosen.features[name] = values
+                        at = times[mine]
+                        rows = rows[np.searchsorted(chosen.start[rows], at[0]) :]
+                        found = last.setdefault(names[code], np.full(chosen.launch.size, np.nan))
+                        found[rows] = values[mine][np.searchsorted(at, chosen.start[rows], side="right") - 1]
+    chosen.features |= last
 
 
 def add_telemetry(path: Path, chosen: ChosenLaunches, clock: Clock) -> None:

@@ -26,8 +26,6 @@ Sign = Literal["+", "-", "?"]
 SignOf = Literal["target", "value"]
 Verdict = Literal["supported", "inconclusive", "refuted"]
 StageName = Literal["mean", "scale", "both", "configuration"]
-GroupedBy = Literal["kernel", "rank"]
-Label = Literal["alike", "low", "moderate", "high", "opposite"]
 
 
 @dataclass(frozen=True)
@@ -221,8 +219,6 @@ class Arrow:
         `lever`, `exposure`, `mediator`, `clock` or `lag`.
     in_time : TimeEffect or None
         What the cause does to the duration; None where that was not estimated.
-    rare_launches : int or None
-        Launches with the rarer of the values that would be compared, where they are too few to say more than that.
     determines_time : bool
         Alone it explains more than 99 % of the time: a leak if it was computed from the time, else the cause.
     kernels : tuple of str
@@ -255,7 +251,6 @@ class Arrow:
     levels: tuple[str, ...] = ()
     role: str = "mediator"
     in_time: "TimeEffect | None" = None
-    rare_launches: int | None = None
     determines_time: bool = False
     kernels: tuple[str, ...] = ()
     kernels_variance: float | None = None
@@ -347,37 +342,6 @@ class WhatIf:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupSlope:
-    """The slope of what a cause's sign is about in one group of rows, or in all; a row of `heterogeneity.parquet`.
-
-    Attributes
-    ----------
-    feature : str
-    by : str
-        `kernel` or `rank`.
-    group : str or None
-        None for all groups together, and then `cochran_q`, `i_squared` (percent), `p_value` and `label` say how much
-        the groups differ.
-    n_rows : int
-    slope : Estimate
-        Standard deviations of the target, or of the value, per standard deviation of the cause.
-    slope_of : str
-        What is regressed, "target" or "value".
-    """
-
-    feature: str
-    by: GroupedBy
-    group: str | None
-    n_rows: int
-    slope: Estimate
-    slope_of: SignOf
-    cochran_q: float | None = None
-    i_squared: float | None = None
-    p_value: float | None = None
-    label: Label | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class Association:
     """What goes with the deviation where no single column does at its own launch.
 
@@ -408,7 +372,6 @@ class Examination:
     refutations : tuple of Refutation
     what_ifs : tuple of WhatIf
         Those of each cause, then the user-specified ones.
-    slopes : tuple of GroupSlope
     failures : tuple of str
         Steps that could not be computed, with the error.
     """
@@ -417,7 +380,6 @@ class Examination:
     context_edges: tuple[Edge, ...] = ()
     refutations: tuple[Refutation, ...] = ()
     what_ifs: tuple[WhatIf, ...] = ()
-    slopes: tuple[GroupSlope, ...] = ()
     failures: tuple[str, ...] = ()
 
 

@@ -42,7 +42,7 @@ from causeway.causal.data.scopes import Totals
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.kernel_times import PickedSums
 from causeway.causal.effects.scope_times import PICKS, Cause, ScopeTimes
-from causeway.causal.effects.time_effects import Compared, rare_launches, tails_of, time_effect
+from causeway.causal.effects.time_effects import Compared, tails_of, time_effect
 from causeway.causal.effects.time_model import DRAWS
 from causeway.causal.preparation.categorical import listed
 from causeway.causal.preparation.known_relations import CLEARLY_MORE
@@ -556,7 +556,6 @@ def _arrow(parent: Parent, compared: Compared | None, share: Share, times: Scope
         verdict=arrow_verdict(parent.n_effective, share.variance.low, parent.role, parent.effect is not None),
         role=parent.role,
         in_time=effect,
-        rare_launches=None if compared is None else rare_launches(times, compared),
         determines_time=parent.determines_time,
         through=parent.through,
         kernels=_kernels_of(values, rows),

@@ -18,12 +18,9 @@ from scipy.special import fdtrc
 from causeway.causal.data.observations import Candidate, Dropped, Observations
 from causeway.causal.data.scopes import MIN_KERNEL_ROWS
 from causeway.causal.effects.evidence import ConfigurationEffect
+from causeway.causal.effects.time_effects import FEWEST_LAUNCHES
 from causeway.causal.selection.linear_model import ALPHA
 from causeway.causal.statistics.basis import cluster_columns, group_means, medoids
-
-MIN_LAUNCHES = 10
-"""A configuration with fewer rows does not know its scale."""
-MIN_DF = 3
 
 
 def _position(candidate: Candidate) -> np.ndarray:
@@ -55,7 +52,7 @@ def _test(
         y = y - others @ fitted[:, 0]
         own = own - others @ fitted[:, 1]
     length = float(own @ own)
-    if df < MIN_DF or length < 0.02 * float(x[:, one] @ x[:, one]) or length <= 0 or float(y @ y) <= 0:
+    if df < 1 or length < 0.02 * float(x[:, one] @ x[:, one]) or length <= 0 or float(y @ y) <= 0:
         return 1.0, 0.0, 0.0
     slope = float(own @ y) / length
     partial = min(slope**2 * length / float(y @ y), 1.0)
@@ -82,7 +79,7 @@ class ConfigurationLevel:
         first = np.unique(rows.configuration, return_index=True)[1]
         self.mean = rows.mean[first]
         kernels = rows.kernel[first]
-        self.usable = np.flatnonzero((counts >= MIN_LAUNCHES) & (absolute > 0))
+        self.usable = np.flatnonzero((counts >= FEWEST_LAUNCHES) & (absolute > 0))
         self.kernels = np.unique(kernels[self.usable], return_inverse=True)[1]
         self.weights = counts[self.usable] / (counts[self.usable] + MIN_KERNEL_ROWS)
         logs = np.log(absolute[self.usable])
@@ -147,7 +144,7 @@ def configuration_effects(
         inside = _within_kernel(values, level.kernels, level.weights) if values.size else values
         if values.size == 0 or np.ptp(inside) <= 1e-9 * max(np.abs(values).max(), 1e-300):
             dropped.append(Dropped(candidate.name, _why_constant(values, _position(candidate).size)))
-        elif level.usable.size - n_kernels - 1 < MIN_DF:
+        elif level.usable.size - n_kernels - 1 < 1:
             dropped.append(Dropped(candidate.name, _too_few(level.usable.size)))
         else:
             varying.append(candidate)
@@ -183,14 +180,15 @@ def _why_constant(values: np.ndarray, n_configurations: int) -> str:
     """
     if values.size < 2:
         return _too_few(values.size)
-    among = "" if values.size == n_configurations else f", in configurations with at least {MIN_LAUNCHES} launches"
+    least = f", in configurations with at least {FEWEST_LAUNCHES} launches"
+    among = "" if values.size == n_configurations else least
     return f"constant{' within each kernel' if np.ptp(values) > 0 else ''}{among}"
 
 
 def _too_few(n_configurations: int) -> str:
     return (
-        f"constant within configurations, and {n_configurations} configurations with at least {MIN_LAUNCHES} launches"
-        " are too few to tell"
+        f"constant within configurations, and {n_configurations} configurations with at least {FEWEST_LAUNCHES}"
+        " launches are too few to tell"
     )
 
 

@@ -19,7 +19,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import chdtri
 
 from causeway.causal.data.feature_names import HOST_RECORD
 from causeway.causal.data.observations import (
@@ -63,7 +62,7 @@ from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_co
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.selection.backward import Stage, Stages
 from causeway.causal.selection.lagged import without_slow_waves
-from causeway.causal.selection.linear_model import ALPHA, VERY_STRONG, linear_model_of
+from causeway.causal.selection.linear_model import RELATED, UNRELATED, VERY_STRONG, linear_model_of
 from causeway.causal.selection.problem import DesignCache, independent_rows
 from causeway.causal.statistics.basis import build_basis, normal_scores
 from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
@@ -121,10 +120,6 @@ NEAREST_TO_TIME = 12
 """So many columns, those nearest to the time, are asked."""
 REST = 0.1
 """Share of a squared correlation that is a rest of it."""
-RELATED, UNRELATED = chdtri(1, [ALPHA / 1000, ALPHA])
-"""Squared correlation times effective rows from which two columns are related, at a level for some hundred pairs, and
-below which they are not: quantiles of chi-squared.
-"""
 
 
 def effects_of_time(

@@ -11,7 +11,7 @@ import numpy as np
 
 from causeway.causal.data.feature_names import computed_name
 from causeway.causal.data.observations import FEWEST_ROWS, Candidate, Observations
-from causeway.causal.preparation.exact_images import EXACT_SPREAD, IMAGE, images_of_leaked, is_exact, is_image
+from causeway.causal.preparation.exact_images import EXACT, IMAGE, images_of_leaked, is_exact, is_image
 from causeway.causal.preparation.leak_attribution import (
     ResidualColumns,
     causes_without,
@@ -19,16 +19,16 @@ from causeway.causal.preparation.leak_attribution import (
     leaked_by_itself,
 )
 from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_again
-from causeway.causal.preparation.prepared import Prepared, State
+from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.target_leakage import LEAK_R2, NOT_ROUNDING, STILL_LEFT, in_proportion
 from causeway.causal.selection.backward import Stages
 from causeway.causal.statistics.basis import group_means, normal_scores
 
 AT_ONCE = 64
 """So many columns are tested in one go."""
-MONOTONE = 1 - EXACT_SPREAD**2 / 2
+MONOTONE = 1 - EXACT**2 / 2
 """A column whose ranks are those of the measured value this well, within configurations, is a monotone function of it:
-1 - R^2 of the normal scores is below 1e-5, as `exact_images.EXACT_SPREAD` has it of values.
+1 - R^2 of the normal scores is as small as `exact_images.EXACT` has it of values.
 """
 REASON = "follows from the measured value itself (exactly, with at most one other column, where both are known)"
 
@@ -65,7 +65,7 @@ class LeakageRecheck:
         images = images_of_leaked(rest, [prepared.numbers[name] for name in sorted(leaked)])
         leaked |= {name: f"{IMAGE}: {source}" for name, source in images.items()}
         for name in sorted(leaked):
-            if prepared.state(name) is State.MERGED:
+            if name in prepared.stand_ins:
                 prepared.drop(name, leaked[name])
         again = False
         for candidate in prepared.within:

@@ -46,8 +46,6 @@ from causeway.causal.selection.linear_model import (
 from causeway.causal.selection.problem import Design, DesignCache
 from causeway.core.names.prior_knowledge import EXPOSURE, LEVER, MEDIATOR
 
-LEAST_CARRIED = 0.01
-"""Share of a mediator that a root explains at least, to act through it."""
 INDEPENDENT = 0.5
 """Share of the rows behind a test that autocorrelation leaves, from which they are nearly independent."""
 MIN_SPREAD = 0.25
@@ -135,7 +133,7 @@ def mediators_of(stages: Stages, roots: Stages, root: int, mediators: Sequence[i
         explained = float(first @ first - residual @ residual)
         size = effective_test_size(roots.problem, root, residual)
         p_values, shares = model.tests(np.asarray([explained]), np.asarray([df]), np.asarray([size]))
-        if p_values[0] <= ALPHA / len(mediators) and shares[0] >= LEAST_CARRIED:
+        if p_values[0] <= ALPHA / len(mediators) and shares[0] >= MIN_PARTIAL_R2:
             strongest = max(
                 test.partial_r2 for stage in stages.both for test in stage.tests if test.candidate == mediator
             )

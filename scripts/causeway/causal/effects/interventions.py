@@ -18,14 +18,12 @@ from causeway.causal.data.outcome import CONFIGURATION, NORMAL_QUANTILE, Arrow, 
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.scope_times import Change, RowDonors, ScopeTimes
 from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, TAIL_Z, quantile_donors
-from causeway.causal.preparation.categorical import OF_TYPICAL, listed
+from causeway.causal.preparation.categorical import LEAST_SHARE, OF_TYPICAL, listed
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import setting_value
 from causeway.core.schemas import GRID_AND_BLOCK, thread_sizes
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 
-MIN_SHARE = 0.02
-"""A level counts as observed from this share of the launches."""
 MOST_OUTSIDE = 0.1
 """Share of the launches that an intervention may bring where none was observed."""
 USUAL_DISTANCE = 0.99
@@ -142,9 +140,9 @@ def least_share(shares: np.ndarray) -> float:
         Their sum is 1.
 
     >>> least_share(np.full(64, 1 / 64)), least_share(np.array([0.5, 0.5]))
-    (0.0078125, 0.02)
+    (0.0078125, 0.01)
     """
-    return min(MIN_SHARE, OF_TYPICAL * float(shares @ shares))
+    return min(LEAST_SHARE, OF_TYPICAL * float(shares @ shares))
 
 
 def settings_of(arrow: Arrow, times: ScopeTimes) -> list[Setting]:
@@ -224,7 +222,7 @@ def zero_donors(values: np.ndarray, raw: np.ndarray, configuration: np.ndarray, 
     for number in np.unique(configuration):
         mine = np.flatnonzero(configuration == number)
         zero = mine[raw[mine] == 0]
-        if weight[zero].sum() >= MIN_SHARE * weight[mine].sum():
+        if weight[zero].sum() >= LEAST_SHARE * weight[mine].sum():
             donor[mine] = zero[0]
     return donor
 

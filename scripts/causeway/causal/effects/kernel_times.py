@@ -17,6 +17,7 @@ from causeway.causal.data.observations import FEWEST_ROWS
 from causeway.causal.data.scopes import Totals
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.effects.time_model import DRAWS, TimeModel
+from causeway.causal.preparation.numeric_columns import CLIP_SD
 from causeway.causal.statistics.basis import two_valued
 
 NEAR = 1 / 3
@@ -60,27 +61,30 @@ def column_quantiles(values: np.ndarray, weights: np.ndarray, shares: Sequence[f
 
     Parameters
     ----------
-    values, weights : ndarray of float, shape (n_rows, n_columns)
+    values : ndarray of float, shape (n_rows, n_columns) or, where all columns are the same, (n_rows, 1)
+    weights : ndarray of float, shape (n_rows, n_columns)
     shares : sequence of float, 0 to 1
 
     Returns
     -------
     list of ndarray of float, shape (n_columns,)
     """
-    found = [np.empty(values.shape[1]) for _ in shares]
-    for column, (own, weight) in enumerate(zip(np.ascontiguousarray(values.T), weights.T, strict=True)):
-        order = np.argsort(own)
+    found = [np.empty(weights.shape[1]) for _ in shares]
+    columns = np.ascontiguousarray(values.T)
+    orders = np.argsort(columns, axis=1)
+    for column, weight in enumerate(weights.T):
+        at = min(column, values.shape[1] - 1)
+        own = columns[at]
+        order = orders[at]
         reached = np.cumsum(weight[order])
         for number, share in enumerate(shares):
-            at = min(int(np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))), order.size - 1)
-            found[number][column] = own[order[at]]
+            row = min(int(np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))), order.size - 1)
+            found[number][column] = own[order[row]]
     return found
 
 
 OF_SHAPE = slice(1, 4)
 """p50, p99 and spread among the statistics: what rests on the form of the distribution, not on its mean alone."""
-WINSOR = 8.0
-"""Deviations are clipped at so many standard deviations, so that one outage does not own the variance."""
 TAKEN_OUT_MULTIPLIED = np.concatenate([[0.5], (np.arange(DRAWS) + 0.5) / DRAWS])
 """How much of what a target's definition explains a cause multiplies too, by model and draw: nothing says whether a
 cause adds to it or multiplies it, so that all shares from 0 to 1 count alike.
@@ -298,7 +302,7 @@ class KernelTimes:
         rng = np.random.default_rng(self.seed + 1)
         unit = (scale / spread)[self.where][:, None]
         deviation = (self.modelled - self.mean)[:, None] * unit
-        limit = WINSOR * np.sqrt(float(self.weights @ deviation[:, 0] ** 2 / self.weights.sum()))
+        limit = CLIP_SD * np.sqrt(float(self.weights @ deviation[:, 0] ** 2 / self.weights.sum()))
         deviation = np.clip(deviation, -limit, limit)
         size = (self.modelled if self.logarithmic else np.ones(self.modelled.size))[:, None]
         fold = np.abs if self.absolute else np.positive
@@ -355,15 +359,13 @@ class KernelTimes:
         last = self._statistics(self.times_with(model, names, after), weights)
         now = np.where(now != 0, now, 1.0)
         changes = model.widened(100.0 * (last - first) / now, [names.index(one) for one in {*after, *(before or ())}])
-        nearby = self._nearby_difference(model, weights, after, before)
+        nearby = self._nearby_difference(weights[:, 2::2], after, before)
         if nearby is not None:  # every second draw is of the launches themselves, so that the interval holds both
-            changes[OF_SHAPE, 2::2] = (100.0 * nearby / now)[OF_SHAPE, 2::2]
+            changes[OF_SHAPE, 2::2] = (100.0 * nearby / now[:, 2::2])[OF_SHAPE]
         model.release()
         return np.stack([changes, -100.0 * (first / now)])
 
-    def _nearby_difference(
-        self, model: TimeModel, weights: np.ndarray, after: RowDonors, before: RowDonors | None
-    ) -> np.ndarray | None:
+    def _nearby_difference(self, weights: np.ndarray, after: RowDonors, before: RowDonors | None) -> np.ndarray | None:
         """Return how far statistics of the launches near both settings of one cause differ; None with fewer than
         `FEWEST_ROWS` at either, or where several causes are set.
         """
@@ -375,7 +377,7 @@ class KernelTimes:
         sides = [near_level(values, self.configuration, rows) for rows in donors]
         if min(np.count_nonzero(side & (weights[:, 0] > 0)) for side in sides) < FEWEST_ROWS:
             return None
-        observed = np.repeat(self.observed[:, None], 1 + DRAWS, axis=1)
+        observed = self.observed[:, None]
         return np.subtract(*(self._statistics(observed, weights * side[:, None]) for side in reversed(sides)))
 
     def mean_percents(self, names: Sequence[str], settings: Sequence[RowDonors], of_spent: bool = False) -> np.ndarray:
@@ -388,7 +390,7 @@ class KernelTimes:
         """
         model = self.model(names)
         weights = model.weights * self.per_launch * (self.is_spent if of_spent else 1.0)
-        now = self._mean(np.repeat(self.observed[:, None], 1 + DRAWS, axis=1), weights)
+        now = self._mean(self.observed[:, None], weights)
         means = [self._mean(self.times_with(model, names, one), weights) if one else now for one in settings]
         now = np.where(now != 0, now, 1.0)
         changes = 100.0 * np.diff(means, axis=0) / now
@@ -403,7 +405,7 @@ class KernelTimes:
 
     def _observed_statistics(self, key: tuple[str, ...], weights: np.ndarray) -> np.ndarray:
         if key not in self._now:
-            self._now[key] = self._statistics(np.repeat(self.observed[:, None], 1 + DRAWS, axis=1), weights)
+            self._now[key] = self._statistics(self.observed[:, None], weights)
         return self._now[key]
 
     def _statistics(self, times: np.ndarray, weights: np.ndarray) -> np.ndarray:

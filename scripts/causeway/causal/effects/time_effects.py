@@ -4,7 +4,6 @@ its slowest instead of its fastest levels.
 Of numbers that act at one end alone, in at most a tenth of the launches, this end is compared with all others.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -149,8 +148,6 @@ WORTH_NAMING = 0.25
 """Part of the way from the fastest to the slowest levels from which further slow ones are named."""
 DOSES = (LOW, 0.3, 0.5, 0.7, HIGH)
 """Quantiles at which the mean is compared to tell whether it rises and falls."""
-TURN = 0.25
-"""The mean turns where it goes back by more than this share of its whole range over the doses."""
 
 
 class Compared:
@@ -254,21 +251,6 @@ def time_effect(times: ScopeTimes, cause: Cause, compared: Compared) -> TimeEffe
         monotone=bool(compared.candidate.levels) or compared.candidate.two_valued or _monotone(times, cause),
         ends=_ends_of(times, compared),
     )
-
-
-def rare_launches(times: ScopeTimes, compared: Compared) -> int | None:
-    """Return in how many launches of the run a cause differs from the others, where too few do for its values to be
-    compared; else None, as of a category whose levels do not differ by themselves.
-    """
-    if compared.moved.any() or (compared.groups and not compared.groups.slow):
-        return None
-    if compared.groups:
-        numbers = compared.candidate.codes[times.used]
-        rows = numbers != np.argmax(np.bincount(numbers))
-    else:
-        values = compared.candidate.values[times.used]
-        rows = values != values[quantile_donors(values, times.configuration, np.ones(values.size), 0.5)]
-    return times.launches(rows)
 
 
 def _ends_of(times: ScopeTimes, compared: Compared) -> Ends | None:
@@ -439,7 +421,4 @@ def _monotone(times: ScopeTimes, cause: Cause) -> bool:
         {cause.name: quantile_donors(values, times.configuration, weight, share)} for share in DOSES
     ]
     steps: list[Estimate] = times.mean_changes([cause], donors)
-    sure = [step.value for step in steps if step.low > 0 or step.high < 0]
-    up = math.fsum(step for step in sure if step > 0)
-    down = -math.fsum(step for step in sure if step < 0)
-    return min(up, down) <= TURN * max(up, down)
+    return not (any(step.low > 0 for step in steps) and any(step.high < 0 for step in steps))

@@ -1,4 +1,4 @@
-"""What is done with causes once found: attempts at falsification, heterogeneity, the graph of the context.
+"""What is done with causes once found: attempts at falsification, the graph of the context.
 
 The causes themselves are found in `discovery`.
 

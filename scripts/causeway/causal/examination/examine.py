@@ -1,4 +1,4 @@
-"""What is known of the causes of one scope beyond the search: refutations, what-ifs, slopes by group, a graph.
+"""What is known of the causes of one scope beyond the search: refutations, what-ifs, a graph.
 
 A what-if must not say of a mean what its cause does not: where the two ends of a cause are compared and the mean is not
 clearly another at one of them, nothing is known to be saved by setting the cause to an end. The two estimates differ in
@@ -15,7 +15,6 @@ from causeway.causal.data.outcome import (
     Arrow,
     Edge,
     Examination,
-    GroupSlope,
     Node,
     Outcome,
     Refutation,
@@ -28,7 +27,7 @@ from causeway.causal.effects.interventions import intervention_model_of, interve
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.user_interventions import UserIntervention, user_what_ifs
 from causeway.causal.examination.context_graph import context_graph
-from causeway.causal.examination.falsification import LASTING, falsify, heterogeneity, is_lasting, refuted_by
+from causeway.causal.examination.falsification import LASTING, falsify, is_lasting, refuted_by
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.logs import LOG
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
@@ -213,13 +212,11 @@ class _Steps:
             changes = self._guarded("the what-ifs", lambda: self._what_ifs(times, arrows), [])
             changes = without_unclear_means(changes, arrows, evidence.rows.absolute)
             arrows = without_unclear_costs(arrows)
-        slopes: list[GroupSlope] = self._guarded("heterogeneity", lambda: heterogeneity(evidence, arrows), [])
         return arrows, Examination(
             context_nodes=nodes,
             context_edges=edges,
             refutations=tuple(attempts),
             what_ifs=tuple(changes),
-            slopes=tuple(slopes),
         )
 
     def _seed(self, step: str) -> int:
@@ -238,8 +235,7 @@ class _Steps:
     def _what_ifs(self, times: ScopeTimes, arrows: tuple[Arrow, ...]) -> list[WhatIf]:
         """Return what setting each cause would change, then what the user-specified interventions would."""
         model = intervention_model_of(times, arrows)
-        interventions = self.extent.interventions
         return [
             *what_ifs(model, arrows),
-            *user_what_ifs(interventions, self.outcome, model, self.extent.by_configuration),
+            *user_what_ifs(self.extent.interventions, self.outcome, model, self.extent.by_configuration),
         ]

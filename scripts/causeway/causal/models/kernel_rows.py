@@ -26,6 +26,7 @@ from causeway.causal.data.scopes import IDENTITY, feature_columns, in_time_order
 from causeway.causal.effects.time_model import LEAST_PENALTY
 from causeway.causal.models.scope_model import without_gaps
 from causeway.causal.preparation.categorical import MIN_LEVEL_ROWS
+from causeway.causal.statistics.basis import KNOTS
 from causeway.causal.statistics.ridge import evidence_ridge
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.logs import LOG
@@ -182,10 +183,6 @@ def as_codes(columns: Sequence[np.ndarray], most: int = MOST_LEVELS) -> list[np.
     return [np.array([codes.get(str(text), float(len(kept))) for text in column]) for column in columns]
 
 
-KNOTS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-"""Quantiles of a number between which its effect is linear."""
-
-
 def load_gcm() -> ModuleType:
     """Return dowhy's gcm, without progress bars, and with the distributions of this module among its own.
 
@@ -320,7 +317,7 @@ def _knots(values: np.ndarray, is_category: bool) -> np.ndarray:
     different = np.unique(values)
     if is_category or different.size <= FEW_VALUES:
         return different
-    return np.unique(np.quantile(values, KNOTS))
+    return np.unique(np.quantile(values, (0.0, *KNOTS, 1.0)))
 
 
 class Curve:

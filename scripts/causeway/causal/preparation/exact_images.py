@@ -26,13 +26,10 @@ from causeway.causal.data.observations import FEW_VALUES, FEWEST_ROWS
 from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.numeric.seeds import generator
 
-EXACT_SPREAD = 0.003
-"""A relation is exact that leaves less than this share of the time's standard deviation (1 - R^2 below 1e-5): single
-precision and rounding of nine digits leave less.
-"""
-EXACT_LEVEL = 0.002
-"""Likewise less than this share of the time itself. Chosen: rounding to three digits leaves about .1 %; causes are told
-from images while launches of equal work differ by more, and are named with noise of 1 % in all of 20 tables.
+EXACT = 0.002
+"""A relation is exact that leaves less than this share of the time's standard deviation, or of the time itself. Chosen:
+rounding to three digits leaves about .1 % of the time; causes are told from images while launches of equal work differ
+by more, and are named with noise of 1 % in all of 20 tables.
 """
 MISFIT = 0.1
 """Most that a relation which is exact but for rounding leaves, of what the column itself, or the time, varies by."""
@@ -80,7 +77,7 @@ def is_exact(residual: np.ndarray, measured: np.ndarray, level: float) -> bool:
         Size of the measured value in that unit: its mean, or 1 if these are logarithms; 0 if not known.
     """
     left = float(np.sqrt(np.mean(residual**2)))
-    return left <= max(EXACT_SPREAD * float(np.sqrt(np.mean(measured**2))), EXACT_LEVEL * abs(level))
+    return left <= EXACT * max(float(np.sqrt(np.mean(measured**2))), abs(level))
 
 
 def is_unit_copy(slopes: np.ndarray) -> np.ndarray:
@@ -242,7 +239,7 @@ def is_affine_image(column: np.ndarray, other: np.ndarray) -> bool:
     residual = y_centred - slope * x_centred
     left = float(np.sqrt(np.mean(residual**2)))
     spread = float(y_centred.std())
-    if few >= FEWEST_ROWS and left <= EXACT_SPREAD * spread:
+    if few >= FEWEST_ROWS and left <= EXACT * spread:
         return True
     rounding = (_step(y) / y_unit + abs(slope) * _step(x) / x_unit) / 2
     if few >= FEWEST_ROWS:
@@ -282,7 +279,7 @@ def image_error(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> floa
         The smaller one of both forms; infinite where the error is no smaller than what a relation has that is not
         exact.
     """
-    limit = min(EXACT_LEVEL, MISFIT * float(np.std(np.log(time))))
+    limit = min(EXACT, MISFIT * float(np.std(np.log(time))))
     if error_of_time(column, np.arange(column.size)) <= limit / MISFIT:
         return np.inf  # nearly constant: times the time it is a copy of the time, of which there may be another
     error = min(error_of_time(image, other) for image in _images_of(column, time))
@@ -345,7 +342,7 @@ def product_images(
     directions = np.linalg.qr(generator(0, "exact images").standard_normal((time.size, PROJECTIONS)))[0]
     projected = np.stack([_projected(column, directions) for column in columns])
     tree = cKDTree(np.concatenate([projected, -projected]))
-    reach = 4 * EXACT_LEVEL
+    reach = 4 * EXACT
     for j in np.flatnonzero(np.asarray(counters, bool)).tolist():
         projections = np.stack([_projected(image, directions) for image in _images_of(columns[j], time)])
         near = tree.query(projections, k=min(NEAREST, 2 * len(columns)), distance_upper_bound=reach)[1]

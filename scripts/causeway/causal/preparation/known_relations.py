@@ -41,7 +41,7 @@ from causeway.causal.data.observations import Candidate, Feature, Observations
 from causeway.causal.data.outcome import Outcome
 from causeway.causal.preparation.categorical import MAX_LEVELS, PLACEMENT, category_candidates
 from causeway.causal.selection.linear_model import STRONG
-from causeway.causal.statistics.basis import GroupCentring, group_means, quantile_levels
+from causeway.causal.statistics.basis import GroupCentring, group_means
 from causeway.core.codes import GPU_TIME
 from causeway.core.feature_registry import NAMES_A_LAUNCH
 from causeway.core.formatting import elided
@@ -64,7 +64,7 @@ of the H100 job, of the demo and of simulated runs, in 50 to 80 % of the time.
 """
 LEAVES = 15
 LEVELS = 255
-"""Quantile levels of a number, as many as scikit-learn would make of it for each model: made once for all of them."""
+"""Quantile levels of a number, as many as scikit-learn would make of it for each model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,47 +124,36 @@ def without_definition(columns: Sequence[Feature], rows: Observations, target: s
 
 
 def _as_numbers(column: Feature) -> np.ndarray:
-    """Return a column as numbers, a category by the codes of its levels, NaN where missing."""
-    if column.values.dtype != object:
-        return np.asarray(column.values, dtype=float)
-    known = np.asarray([value is not None for value in column.values])
-    codes = distinct_texts(column.values.tolist())[1]
-    return np.where(known, codes.astype(float), np.nan)
+    """Return a column as numbers, a category by the codes of its levels; what is missing is a value of its own."""
+    if column.values.dtype == object:
+        return distinct_texts(column.values.tolist(), "")[1].astype(float)
+    return np.nan_to_num(np.asarray(column.values, dtype=float), nan=-1.0)  # sizes are never negative
 
 
-def _for_trees(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return a column in as many levels as the trees tell apart."""
-    return values if np.unique(values).size <= LEVELS else quantile_levels(values, LEVELS, weight)
+def _for_trees(values: np.ndarray) -> np.ndarray:
+    """Return a column in as many levels as the trees tell apart, made once for all of them."""
+    if np.unique(values).size <= LEVELS:
+        return values
+    cuts = np.unique(np.quantile(values, np.linspace(0, 1, LEVELS + 1)[1:-1]))
+    return np.searchsorted(cuts, values).astype(float)
 
 
 def _cross_fitted(features: Sequence[np.ndarray], response: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
     """Return the prediction of the response for each row by trees that have not seen its block of time."""
-    with single_threaded(["sklearn.ensemble"]):  # takes a second to load
-        return _out_of_fold(features, response, weight, seed)
+    with single_threaded(["sklearn.ensemble", "sklearn.model_selection"]):  # takes a second to load
+        from sklearn.ensemble import HistGradientBoostingRegressor
+        from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-
-def _out_of_fold(features: Sequence[np.ndarray], response: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    design = np.column_stack([_for_trees(values, weight) for values in features])
-    n_rows = response.size
-    fold = np.arange(n_rows) * FOLDS * BLOCKS_PER_FOLD // max(n_rows, 1) % FOLDS
-    found = np.zeros(n_rows)
-    for one in range(FOLDS):
-        mine = fold == one
-        if mine.any() and not mine.all():
-            model = HistGradientBoostingRegressor(
-                max_iter=TREES,
-                learning_rate=RATE,
-                max_leaf_nodes=LEAVES,
-                min_samples_leaf=20,
-                early_stopping=False,
-                random_state=seed % 2**32,
-            )
-            known = np.isfinite(design[~mine]).any(axis=0)  # the trees refuse a column without any value
-            model.fit(design[~mine][:, known], response[~mine], sample_weight=weight[~mine])
-            found[mine] = model.predict(design[mine][:, known])
-    return found
+        trees = HistGradientBoostingRegressor(
+            max_iter=TREES,
+            learning_rate=RATE,
+            max_leaf_nodes=LEAVES,
+            early_stopping=False,
+            random_state=seed % 2**32,
+        )
+        folds = PredefinedSplit(np.arange(response.size) * FOLDS * BLOCKS_PER_FOLD // response.size % FOLDS)
+        given = {"sample_weight": weight}
+        return cross_val_predict(trees, np.column_stack([*map(_for_trees, features)]), response, cv=folds, params=given)
 
 
 def _units(deviation: np.ndarray, rows: Observations) -> np.ndarray:
@@ -186,10 +175,10 @@ def _spread_of_configurations(left: np.ndarray, rows: Observations) -> np.ndarra
 
 CLEARLY_MORE = 0.05
 """Share of the variance by which one order must tell more than the one before it in `PROGRAM_ORDER`. Chosen."""
-TIMES_MORE = 2.0
-"""So many times as much must the launch before the last tell as the last one, to be asked in its place."""
-RECORD_TELLS = 0.5
-"""Share of what the order tells from which what the host recorded is asked in its place."""
+TELLS_ENOUGH = 0.5
+"""Share of what an order of the program tells, from which another column is asked in its place: the last launch in that
+of the launch before it, what the host recorded in that of any.
+"""
 LONGEST_NAME = 400
 """Characters of a kernel's full name in a note: its template arguments say what it computes."""
 TOLD_BY_RECORD = "what the host recorded of the launch tells as much"
@@ -281,13 +270,13 @@ def superfluous_orders(
         return {}
     best, *others = shares
     for name in others:
-        allowed = shares[name] / TIMES_MORE if name == LAUNCHED_SECOND_AFTER else shares[name]
+        allowed = TELLS_ENOUGH * shares[name] if name == LAUNCHED_SECOND_AFTER else shares[name]
         if shares[name] > shares[best] + CLEARLY_MORE and shares[best] <= allowed:
             best = name
     reasons = dict.fromkeys(set(shares) - {best}, f"tells no more of where the program makes a launch than {best}")
     recorded = [] if beside_record else [one for one in columns if one.name in HOST_RECORD]
     known = max((told(*features) for features in (*((one,) for one in recorded), recorded) if features), default=0.0)
-    if known > 0 and known >= RECORD_TELLS * shares[best]:
+    if known > 0 and known >= TELLS_ENOUGH * shares[best]:
         reasons[best] = TOLD_BY_RECORD
     return reasons
 

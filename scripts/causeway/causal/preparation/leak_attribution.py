@@ -24,18 +24,14 @@ import numpy as np
 from causeway.causal.data.observations import CLIP_MEAN, robust_scale
 from causeway.causal.preparation.exact_images import affine_images, decimal_step, is_image
 from causeway.causal.preparation.target_leakage import LEAK_R2
-from causeway.causal.selection.backward import RELATED
-from causeway.causal.selection.linear_model import VERY_STRONG, forward
+from causeway.causal.selection.linear_model import UNRELATED, VERY_STRONG, forward
 from causeway.causal.selection.problem import Problem
-from causeway.causal.statistics.basis import GroupCentring, build_basis, normal_scores
+from causeway.causal.statistics.basis import SIMILARITY, GroupCentring, build_basis, normal_scores
 
-CLOSE = 0.9
-EVIDENCE = 8.0
-"""Difference of twice the log-likelihood (less the number of parameters) from which third columns decide."""
-LEFT_OF_THIRD = 0.5
-"""Share of a third column that the causes leave, below which it tells nothing more."""
-TOLD_BY_TIME = 0.5
-"""Share of what a related column leaves of a third one, told by the measured value, from which that is related, too."""
+MOST_OF_THIRD = 0.5
+"""Share of a third column from which it follows from others, and tells nothing more: of its variance by the causes, or
+of what a related column leaves of it by the measured value.
+"""
 THIRD_COLUMNS = 10
 MOST_CONSIDERED = 30
 NEAREST = 100
@@ -182,7 +178,9 @@ def causes_without(
             near[i] = np.abs(
                 response @ both / np.maximum(np.sqrt((both**2).sum(axis=0) * (response @ response)), 1e-300)
             ).max()
-    some = [values[i] for i in np.argsort(-near, kind="stable")[:NEAREST] if values[i].ndim > 1 or near[i] <= CLOSE]
+    some = [
+        values[i] for i in np.argsort(-near, kind="stable")[:NEAREST] if values[i].ndim > 1 or near[i] <= SIMILARITY
+    ]
     problem = Problem.of(build_basis(some, centring), len(some), size, max(len(values), 1))
     bases = [
         problem.basis.columns[:, problem.basis.of(i)].astype(float)
@@ -212,8 +210,6 @@ def leaked_by_itself(
     raw_measured : ndarray of float, shape (n_rows,)
         The value as it was measured.
     """
-    if len(raw) != 2:
-        return None
     determining = _correlations(measured, related) ** 2 > LEAK_R2
     return int(np.argmin(determining)) if determining.sum() == 1 else calculated_from(raw[0], raw[1], raw_measured)
 
@@ -224,7 +220,7 @@ def nearly_measured(measured: np.ndarray, related: np.ndarray) -> int | None:
     """
     own = np.abs(_correlations(measured, related))
     first, second = np.sort(own)[::-1][:2]
-    return int(np.argmax(own)) if first > CLOSE and second < CLOSE else None
+    return int(np.argmax(own)) if second < SIMILARITY < first else None
 
 
 def leaked_among(related: np.ndarray, beside: ResidualColumns) -> int | None:
@@ -257,7 +253,7 @@ def leaked_among(related: np.ndarray, beside: ResidualColumns) -> int | None:
     best, second = np.argsort(incremental)[:2]
     evidence = incremental[second] - incremental[best]
     against = own[best] - own[second] if min(own[best], own[second]) < VERY_STRONG else 0.0
-    if evidence > EVIDENCE and evidence > 2 * against:
+    if evidence > VERY_STRONG and evidence > 2 * against:
         return int(best)
     rate = _rate(related, beside.measured)
     return (
@@ -308,11 +304,15 @@ def _nearest_thirds(residuals: _Residuals, before: np.ndarray) -> np.ndarray:
     value, or related as well. `before` are the third columns themselves.
     """
     thirds = residuals.thirds
-    alive = ((thirds**2).sum(axis=0) > LEFT_OF_THIRD * (before**2).sum(axis=0)) & (
-        np.abs(_correlations(residuals.measured, thirds)) <= CLOSE
+    alive = ((thirds**2).sum(axis=0) > MOST_OF_THIRD * (before**2).sum(axis=0)) & (
+        np.abs(_correlations(residuals.measured, thirds)) <= SIMILARITY
     )
     strength = np.abs(_unit(thirds).T @ _unit(residuals.related)).max(axis=1, initial=0.0) * alive
-    near = [i for i in np.argsort(-strength, kind="stable")[:MOST_CONSIDERED] if strength[i] > RELATED]
+    near = [
+        i
+        for i in np.argsort(-strength, kind="stable")[:MOST_CONSIDERED]
+        if strength[i] ** 2 * residuals.size > UNRELATED
+    ]
     kept = [
         i
         for i in near
@@ -324,7 +324,7 @@ def _nearest_thirds(residuals: _Residuals, before: np.ndarray) -> np.ndarray:
 def _needs_measured(third: np.ndarray, member: np.ndarray, measured: np.ndarray) -> bool:
     """Tell whether the measured value explains much of what a related column leaves of a third one."""
     rest = _residual(_unit(member[:, None]), np.column_stack([third, measured]))
-    return bool(_correlations(rest[:, 1], rest[:, :1])[0] ** 2 > TOLD_BY_TIME)
+    return bool(_correlations(rest[:, 1], rest[:, :1])[0] ** 2 > MOST_OF_THIRD)
 
 
 def _rate(related: np.ndarray, measured: np.ndarray) -> int | None:

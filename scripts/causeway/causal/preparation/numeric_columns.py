@@ -31,8 +31,6 @@ ROUNDING = 1e-9
 """A spread below this share of a column's size is what subtracting the mean of equal values leaves."""
 MOST_MISSING = 0.5
 """A column that is missing in more of the rows is of no use."""
-MIN_POSITIVE = 0.2
-"""A column with fewer positive values than this share has no logarithm to speak of."""
 RELATIVE_UNITS = frozenset({"ratio", "%", "percent", "pct"})
 """A column in such a unit is computed from others, whatever its name."""
 WINSOR_SHARE = 0.002
@@ -162,9 +160,8 @@ class NumericColumn:
         """Work out `centred`, `positive` and `logs`."""
         self.centred = centring.centred(self.values)
         self.positive = (self.values > 0) & self.known
-        if self.values.min() >= 0 and self.positive.mean() > MIN_POSITIVE:
-            floor = 0.5 * self.values[self.positive].min()
-            self.logs = centring.centred(np.log(np.maximum(self.values, floor)))
+        if self.positive.all():
+            self.logs = centring.centred(np.log(self.values))
 
     def measured_only(self) -> "NumericColumn":
         """Return the column without what was worked out from it, to save memory."""

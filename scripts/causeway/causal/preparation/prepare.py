@@ -33,7 +33,7 @@ from causeway.numeric.effective_size import kish_size
 
 CONTROL_NAMES = frozenset(feature.name for feature in FEATURES if feature.is_control)
 """Nuisance columns: entered like candidates so that they take away what they explain, never reported as causes."""
-LEAKED = "follows from the measured value itself (exactly, with at most two other columns)"
+LEAKED = "follows from the measured value itself (exactly, with at most one other column)"
 """Why a leaked feature that the data gave away is no candidate."""
 
 
@@ -58,7 +58,7 @@ def prepare(
         The same for any order of the columns but for ties between equal columns.
     """
     names = unique_names(str(column.name) for column in columns)
-    prepared = Prepared(names, CONTROL_NAMES)
+    prepared = Prepared(names)
     centring = GroupCentring(rows.configuration, rows.weight)
     numbers: list[NumericColumn] = []
     categories: list[tuple[str, Feature]] = []

@@ -5,7 +5,7 @@ clock, a rate = amount / time. Such columns are found in four steps:
 
 1. *by name* (`data.feature_names`): names that profilers give to times, cycles and rates per time;
 2. *by data* (`leaked_features`, here): within configurations the column follows from the measured value and at most
-   two other columns, does not without the measured value, and gives the time back but for rounding
+   one other column, does not without the measured value, and gives the time back but for rounding
    (`preparation.exact_images`). This is an exact relation. What merely determines the time is no leak: it may be its
    cause;
 3. *attribution* (`preparation.leak_attribution`): an exact relation is symmetric. Of rate, amount and time each follows
@@ -114,7 +114,7 @@ class MeasuredColumns:
 
 
 class ExactRelations:
-    """How well columns follow from the measured value and at most two other columns.
+    """How well columns follow from the measured value and at most one other column.
 
     Parameters
     ----------
@@ -201,49 +201,6 @@ class ExactRelations:
         best = int(np.argmin(residual))
         return bool(residual[best] < 1 - LEAK_R2 and self.exact([j, best]))
 
-    def two_others(self, j: int, allowed: np.ndarray) -> list[int]:
-        """Return the two allowed columns that, with the measured value, leave next to nothing of column j; empty if
-        there are none. On a logarithmic scale column j must be in proportion to both.
-        """
-        row = np.where(allowed, self.partial[j], 0.0)
-        first = int(np.argmax(np.abs(row)))
-        rest = 1.0 - min(float(row[first]) ** 2, 1.0)
-        others = 1.0 - np.minimum(self.partial[first] ** 2, 1.0)
-        second = np.where(
-            allowed & (others > 1e-4),
-            (row - row[first] * self.partial[first]) / np.sqrt(np.maximum(max(rest, 1e-9) * others, 1e-12)),
-            0.0,
-        )
-        second[first] = 0.0
-        other = int(np.argmax(np.abs(second)))
-        unexplained = self.residual[j] * rest * (1.0 - min(float(second[other]) ** 2, 1.0))
-        helpers = [first, other]
-        slopes = self._slopes_with_measured(j, helpers) if unexplained < 1 - LEAK_R2 else None
-        if slopes is None:
-            return []
-        ratio = self.lengths[j] / self.lengths[helpers] if self.logarithmic else 1.0
-        if self.logarithmic and np.any(np.abs(np.abs(slopes * ratio) - 1) > 2 * OFF_PROPORTION):
-            return []
-        return helpers
-
-    def _slopes_with_measured(self, column: int, helpers: list[int]) -> np.ndarray | None:
-        """Return the slopes on the helpers, in standard deviations, if the column is explained only with the measured
-        value; else None.
-        """
-
-        def solved(matrix: np.ndarray, vector: np.ndarray) -> tuple[float, np.ndarray]:
-            slopes = np.linalg.lstsq(matrix, vector, rcond=1e-9)[0]
-            return float(max(1.0 - vector @ slopes, 0.0)), slopes
-
-        among = self.correlations[np.ix_(helpers, helpers)].astype(float)
-        towards = self.correlations[helpers, column].astype(float)
-        of_measured = self.with_measured[helpers]
-        extended = np.block([[np.ones((1, 1)), of_measured[None, :]], [of_measured[:, None], among]])
-        without, _ = solved(among, towards)
-        residual, slopes = solved(extended, np.concatenate(([self.with_measured[column]], towards)))
-        needed = without > NOT_ROUNDING and residual < 1 - LEAK_R2 and residual < STILL_LEFT * without
-        return slopes[1:] if needed else None
-
 
 def leaked_features(
     given: MeasuredColumns,
@@ -259,11 +216,11 @@ def leaked_features(
     computed : ndarray of bool, shape (p,)
         Columns whose names or units say that they are computed from others.
     attribute : callable
-        Given the positions of two or three columns in an exact relation, and `ExactRelations.related`, returns which of
-        the two or three is the leaked feature, by its position among all columns; None if nothing tells.
+        Given the positions of two columns in an exact relation, and `ExactRelations.related`, returns which of them is
+        the leaked feature, by its position among all columns; None if nothing tells.
     as_measured : callable
-        Given the positions of two or three columns, tells whether their relation to the time is exact as they were
-        measured, where it is not on this scale.
+        Given the positions of columns, tells whether their relation to the time is exact as they were measured, where
+        it is not on this scale.
 
     Returns
     -------
@@ -271,11 +228,10 @@ def leaked_features(
 
     Notes
     -----
-    A single other column u is sought among all columns; else the best two greedily, first u for each column given t,
-    then v given both. Columns are judged in turn, raw before computed and less before more correlated with the measured
-    value, and only those that passed can help to explain a later one. Of a pair of which neither the data nor the names
-    tell the leaked feature, both are found, and what is related to either of them as well: a lost cause does less harm
-    than a reported leak.
+    Another column is sought among all columns. Columns are judged in turn, raw before computed and less before more
+    correlated with the measured value, and only those that passed can help to explain a later one. Of a pair of which
+    neither the data nor the names tell the leaked feature, both are found, and what is related to either of them as
+    well: a lost cause does less harm than a reported leak.
     """
     p = given.columns.shape[1]
     if p == 0 or not np.any(given.measured):
@@ -289,14 +245,11 @@ def leaked_features(
         while not found[j]:
             residual = np.where(passed | undecided, relations.with_one_other(j), 1.0) if related[j] else np.ones(p)
             best = int(np.argmin(residual))
-            others = [best] if residual[best] < 1 - LEAK_R2 else relations.two_others(j, passed)
-            if not others or not relations.exact([int(j), *others]):
+            members = [int(j), best]
+            if residual[best] >= 1 - LEAK_R2 or not relations.exact(members):
                 break
-            members = [int(j), *others]
             names = computed[members]
             leak = members[int(np.argmax(names))] if names.sum() == 1 else attribute(members, related)
-            if leak is None and len(others) == 2:
-                leak = int(j)
             if leak is None:
                 undecided[members] = found[members] = True
             else:

@@ -12,9 +12,7 @@ with the time in most of them, each in its own standard deviations. So it is inc
   much less to it than is said of all of them together;
 - where it moves some kernels by a thousandth of their time: all others were searched as well, would have shown such a
   share of the variability, and do not;
-- where the time of several kernels rises and falls with it, unless kernels have the cause when they are searched alone,
-  and lose half of what it is said to cost;
-- where of the kernels with a tenth of the time each fewer than two move the way that is said of all.
+- where of the kernels with a tenth of the time each fewer than two have it.
 """
 
 import math
@@ -26,6 +24,7 @@ import numpy as np
 from causeway.causal.data.feature_names import INPUT_SIZES, KERNEL_IN_FLIGHT, TOTAL_SIZES
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import (
+    CONFIGURATION,
     REFUSED,
     Arrow,
     Estimate,
@@ -35,14 +34,21 @@ from causeway.causal.data.outcome import (
     six_digits,
 )
 from causeway.causal.discovery.arrows import PASSING
-from causeway.causal.report.sentences import NEGLIGIBLE
 from causeway.causal.selection.linear_model import SIGNIFICANT, benjamini_bogomolov
 from causeway.core.formatting import name_in_sentence
-from causeway.core.vocabulary import FRAGILE_BELOW, INCONCLUSIVE, LEAST_EXPLAINED, LOWERS, RAISES, REFUTED, SUPPORTED
+from causeway.core.vocabulary import (
+    FRAGILE_BELOW,
+    INCONCLUSIVE,
+    LEAST_EXPLAINED,
+    LOWERS,
+    NEGLIGIBLE,
+    RAISES,
+    REFUTED,
+    SUPPORTED,
+)
 
 SAME_MEMBERS = {KERNEL_IN_FLIGHT: "launches_in_flight"}
 """What a feature of one kernel is called among several."""
-DIRECTIONS = {RAISES: 1, LOWERS: -1}
 MOST = 0.5
 """Part of the variability in the kernels that were searched, of a cost, or of a share, from which kernels bear it out.
 """
@@ -63,7 +69,7 @@ def borne_out(
     names: Mapping[str, str] | None = None,
 ) -> Outcome:
     """Return the outcome of a whole dataset, its supported causes as inconclusive where its kernels do not lose what
-    they are said to cost, or where fewer than two kernels with much of the time move the same way.
+    they are said to cost, or where fewer than two kernels with much of the time have them.
 
     Parameters
     ----------
@@ -83,10 +89,10 @@ def borne_out(
     for arrow in whole.arrows:
         if arrow.verdict != SUPPORTED:
             continue
-        weakness = _of_shape(arrow, kernels)
+        weakness = ""
         if are_most:
-            weakness = weakness or _of_cost(arrow, answered) or _of_variability(arrow, answered, shares)
-        weakness = weakness or _of_one_kernel(arrow, whole, kernels, time, names or {})
+            weakness = _of_cost(arrow, answered) or _of_variability(arrow, answered, shares)
+        weakness = weakness or _of_one_kernel(arrow, kernels, time, names or {})
         if weakness:
             weak[arrow.name] = weakness
     arrows = tuple(
@@ -117,19 +123,6 @@ def with_kernels_variance(whole: Outcome, shares: Mapping[str, float]) -> Outcom
     return replace(whole, arrows=arrows)
 
 
-def _of_shape(arrow: Arrow, kernels: Sequence[Outcome]) -> str:
-    """Return that the time of several kernels both rises and falls with a cause that none of them has, or to which they
-    lose too little; empty if not.
-    """
-    if len(kernels) < 2 or arrow.in_time is None or arrow.in_time.monotone:
-        return ""
-    both = "the time of all kernels both rises and falls with it, and"
-    if not any(one.verdict == SUPPORTED and _is_same(arrow, one) for kernel in kernels for one in kernel.arrows):
-        return f"{both} no kernel has it when searched alone"
-    cost = _of_cost(arrow, kernels)
-    return f"{both} {cost}" if cost else ""
-
-
 def _of_cost(arrow: Arrow, answered: Sequence[Outcome]) -> str:
     """Return that the kernels lose too little to a cause; empty if they do not, or its cost is not known."""
     cost = _cost(arrow)
@@ -156,35 +149,29 @@ def _of_variability(arrow: Arrow, answered: Sequence[Outcome], shares: Mapping[s
 
 
 def _of_one_kernel(
-    arrow: Arrow, whole: Outcome, kernels: Sequence[Outcome], time: Mapping[str, float], names: Mapping[str, str]
+    arrow: Arrow, kernels: Sequence[Outcome], time: Mapping[str, float], names: Mapping[str, str]
 ) -> str:
-    """Return that fewer than two kernels move as a cause says of all; empty if two do, where slopes of single kernels
-    are not known or are not about what the sign is about, or where no two have much of the time, without collectives.
+    """Return that fewer than two of the kernels with much of the time have a cause; empty if two have it, or may: one
+    that was not searched, or refused. Also where it varies in fewer than two with much of the time, or has no sign.
 
-    A kernel does if its own search supports the cause; one that was not searched, or refused, if its slope has the sign
-    and a 90 % interval without zero.
+    A kernel has it if its own search supports it with the same sign.
     """
-    direction = DIRECTIONS.get(arrow.sign)
-    slopes = [one for one in whole.examination.slopes if one.feature == arrow.name and one.by == "kernel"]
-    if direction is None or not slopes or any(one.slope_of != arrow.sign_of for one in slopes):
-        return ""
     large = {name for name, own in time.items() if own >= LARGE * math.fsum(time.values())}
-    if len(large) < 2 and all(one.group in time for one in slopes if one.group is not None):
-        return ""  # one kernel is nearly all, or all are small: what is said of all is not that of another one
-    asked = large if len(large) > 1 else {*time}
-    answered = {kernel.scope.scope for kernel in kernels if kernel.refusal is None}
-    clear = (one for one in slopes if direction * one.slope.value > 0 and one.slope.low * one.slope.high > 0)
-    moved = {one.group for one in clear if one.group not in answered}
-    for kernel in kernels:
-        found = [one for one in kernel.arrows if one.verdict == SUPPORTED and one.sign == arrow.sign]
-        if any(_is_same(arrow, one) for one in found):
-            moved.add(kernel.scope.scope)
-    having = sorted(one for one in moved & asked if one is not None)
-    if len(having) > 1:
+    large &= {*arrow.kernels}
+    if len(large) < 2 or arrow.sign not in (RAISES, LOWERS) or arrow.stage == CONFIGURATION:
         return ""
-    of_which = "with a tenth of the time or more" if asked is large else "that are no collectives"
-    name = name_in_sentence(names.get(having[0], having[0])) if having else "none"
-    return f"of the kernels {of_which} {name}{' alone' if having else ''} has it"
+    searched = {kernel.scope.scope for kernel in kernels if kernel.refusal is None}
+    having = {
+        kernel.scope.scope
+        for kernel in kernels
+        for cause in kernel.arrows
+        if cause.verdict == SUPPORTED and cause.sign == arrow.sign and _is_same(arrow, cause)
+    }
+    if len(large & having) + len(large - searched) > 1:
+        return ""
+    alone = "".join(large & having)
+    who = f"{name_in_sentence(names.get(alone, alone))} alone" if alone else "none"
+    return f"of the kernels with a tenth of the time or more {who} has it"
 
 
 def _cost(arrow: Arrow) -> float | None:
@@ -283,10 +270,10 @@ def _is_trifle(arrow: Arrow) -> bool:
 
 def _is_of_unknown_size(arrow: Arrow) -> bool:
     """Tell whether the intervals of all that is said of a cause's size hold zero: its changes of the mean and of the
-    spread of the durations, and its shares; of a cause in too few launches its shares alone. Never where its changes
-    could not be estimated for another reason.
+    spread of the durations, and its shares; of a cause in too few launches its shares alone. Never of one that was
+    found between configurations, which changes no mean.
     """
-    if arrow.in_time is None and arrow.rare_launches is None:
+    if arrow.stage == CONFIGURATION:
         return False
     changes = () if arrow.in_time is None else (arrow.in_time.mean, arrow.in_time.spread)
     sizes = (*changes, arrow.contribution, arrow.variance)
@@ -313,7 +300,6 @@ def _without(outcome: Outcome, lost: Mapping[str, float], n_kernels: int) -> Out
             context_edges=examination.context_edges if arrows else (),
             refutations=tuple(one for one in examination.refutations if one.feature not in lost),
             what_ifs=_significant_what_ifs(examination.what_ifs, lost, n_kernels),
-            slopes=tuple(one for one in examination.slopes if one.feature not in lost),
             failures=examination.failures,
         ),
     )

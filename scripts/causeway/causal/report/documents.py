@@ -1,4 +1,4 @@
-"""The documents of a scope: `graph.json` and its four tables, each rendered once, from a corrected outcome."""
+"""The documents of a scope: `graph.json` and its three tables, each rendered once, from a corrected outcome."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from causeway.causal.data.outcome import Arrow, Edge, Estimate, Node, Outcome, TimeEffect, six_digits
 from causeway.causal.models.scope_model import VALUES
-from causeway.causal.report.kernel_effects import Agreement, KernelEffects
+from causeway.causal.report.kernel_effects import KernelEffects
 from causeway.causal.report.sentences import assumption_of, nothing_sentence, reasons_of, sentences_of, what_if_sentence
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.core.vocabulary import UNEXPLAINED
@@ -26,15 +26,13 @@ NO_ARROW = dict.fromkeys(
 """What an edge that is no arrow of a cause does not have."""
 
 
-def graph_document(outcome: Outcome, contradictions: Sequence[str] = ()) -> dict:
+def graph_document(outcome: Outcome) -> dict:
     """Return the content of `graph.json`.
 
     Parameters
     ----------
     outcome : Outcome
         Corrected.
-    contradictions : sequence of str
-        Reasons that name where the scope and the whole dataset disagree.
 
     Raises
     ------
@@ -71,7 +69,7 @@ def graph_document(outcome: Outcome, contradictions: Sequence[str] = ()) -> dict
         "method": METHOD,
         "seed": outcome.seed,
         "verdict": outcome.verdict,
-        "reasons": reasons_of(outcome, contradictions),
+        "reasons": reasons_of(outcome),
         "dropped": [
             {"feature": one.feature, "reason": one.reason}
             for one in sorted(outcome.dropped, key=lambda one: one.feature)
@@ -257,44 +255,7 @@ def table_rows(outcome: Outcome) -> dict[str, list[dict]]:
         "contributions": contribution_rows(outcome),
         "refutations": [vars(one) for one in examination.refutations],
         "whatif": what_if_rows(outcome),
-        "heterogeneity": [
-            {
-                "feature": one.feature,
-                "by": one.by,
-                "group": one.group,
-                "rows": one.n_rows,
-                **_ends("slope", one.slope),
-                "cochran_q": one.cochran_q,
-                "i_squared": one.i_squared,
-                "p_value": one.p_value,
-                "label": one.label,
-                "slope_of": one.slope_of,
-            }
-            for one in examination.slopes
-        ],
     }
-
-
-def agreement_rows(rows: Sequence[Agreement]) -> list[dict]:
-    """Return the rows of `agreement.parquet`."""
-    return [
-        {
-            "kernel": row.kernel,
-            "feature": row.feature,
-            "kernel_sign": row.in_kernel and row.in_kernel.sign,
-            "kernel_percent": row.in_kernel and row.in_kernel.contribution.value,
-            "dataset_sign": row.in_dataset and row.in_dataset.sign,
-            "dataset_percent": row.in_dataset and row.in_dataset.contribution.value,
-            "level": row.level or None,
-            "state": row.state,
-            "sign_of": row.sign_of,
-            "kernel_variance_percent": row.in_kernel and row.in_kernel.variance.value,
-            "dataset_variance_percent": row.in_dataset and row.in_dataset.variance.value,
-            "kernel_verdict": row.in_kernel and row.in_kernel.verdict,
-            "dataset_verdict": row.in_dataset and row.in_dataset.verdict,
-        }
-        for row in rows
-    ]
 
 
 def across_kernels_rows(rows: Sequence[KernelEffects]) -> list[dict]:
@@ -319,10 +280,10 @@ def across_kernels_rows(rows: Sequence[KernelEffects]) -> list[dict]:
     ]
 
 
-def write_scope(outcome: Outcome, folder: str | Path, contradictions: Sequence[str] = ()) -> None:
-    """Write the documents of one scope into its folder; parameters as of `graph_document`."""
+def write_scope(outcome: Outcome, folder: str | Path) -> None:
+    """Write the documents of one scope into its folder."""
     folder = Path(folder)
-    write_json(graph_document(outcome, contradictions), folder / "graph.json", schema="graph")
+    write_json(graph_document(outcome), folder / "graph.json", schema="graph")
     facts = {"dataset": outcome.scope.dataset, "target": outcome.scope.target, "scope": outcome.scope.scope}
     for table, rows in table_rows(outcome).items():
         write_rows(rows, folder / f"{table}.parquet", table, facts)

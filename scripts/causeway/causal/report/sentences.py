@@ -5,7 +5,7 @@ Likewise why a graph is as it is: its reasons, and those of the columns that are
 
 from collections.abc import Sequence
 
-from causeway.causal.data.feature_names import ABOUT, called, capital
+from causeway.causal.data.feature_names import called, capital
 from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import (
     VALUE,
@@ -13,7 +13,6 @@ from causeway.causal.data.outcome import (
     Association,
     Ends,
     Estimate,
-    GroupSlope,
     Node,
     Outcome,
     Scope,
@@ -35,7 +34,7 @@ from causeway.core.formatting import (
     variance_of,
     whole_percent,
 )
-from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED, SUPPORTED
+from causeway.core.vocabulary import FRAGILE_BELOW, KERNEL_VARIABILITY, MEMORY_STALL, NEGLIGIBLE, REFUTED, SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, shown_below
 
 RAISE = {
@@ -72,8 +71,6 @@ MOST_SLOWER = 2
 """So many groups of levels between the slowest and the fastest are named."""
 MOST_NAMED = 3
 """So many columns are named of which an effect need not have been seen; of more, their number."""
-NEGLIGIBLE = 0.5
-"""Percent; what is smaller is no change."""
 
 
 def what_varies(target: str) -> str:
@@ -197,7 +194,7 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
     """Return what a cause does: to the duration where that is known, else which way it moves the target."""
     effect = arrow.in_time
     if effect is None:
-        return f"{subject} {_does(arrow, target)}{_in_few(arrow, target)}"
+        return f"{subject} {_does(arrow, target)}"
     singular = bool(arrow.levels)
     quantity = quantity_of(target)
     of_levels = _compared(arrow.node, effect.ends, target) if arrow.levels and effect.ends else ""
@@ -217,13 +214,6 @@ def _acts(arrow: Arrow, target: str, subject: str) -> str:
             f" without a clear change of {quantity}"
         )
     return f"{subject} {RAISE['?'][singular]} how much launches deviate, without a clear change of {quantity}"
-
-
-def _in_few(arrow: Arrow, target: str) -> str:
-    """Return that a cause differs in too few launches for more to be said, as the end of a clause; empty if not."""
-    if arrow.rare_launches is None:
-        return ""
-    return f" (in {counted(arrow.rare_launches, 'launch')}, too few to state a change of {quantity_of(target)})"
 
 
 def _between(ends: Ends | None, target: str) -> str:
@@ -456,16 +446,8 @@ def nothing_sentence(outcome: Outcome) -> str:
     return words
 
 
-def reasons_of(outcome: Outcome, contradictions: Sequence[str] = ()) -> list[str]:
-    """Return the reasons of a graph: why there is no cause, what to be careful with, what could not be computed, and
-    where causes act in opposite ways.
-
-    Parameters
-    ----------
-    outcome : Outcome
-    contradictions : sequence of str
-        Where a kernel and the whole dataset disagree.
-    """
+def reasons_of(outcome: Outcome) -> list[str]:
+    """Return the reasons of a graph: why there is no cause, what to be careful with, and what could not be computed."""
     reasons = []
     if outcome.refusal is not None:
         reasons.append(outcome.refusal)
@@ -478,27 +460,7 @@ def reasons_of(outcome: Outcome, contradictions: Sequence[str] = ()) -> list[str
             reasons.append(f"{size}: read with care")  # without a cause the first reason has the number
         if outcome.arrows and outcome.scope.is_collective:
             reasons.append(COLLECTIVE)
-    opposite = [one for one in outcome.examination.slopes if one.label == "opposite"]
-    contrasts = [_contrast(one, outcome) for one in opposite]
-    return [*reasons, *outcome.notes, *outcome.examination.failures, *contrasts, *contradictions]
-
-
-def _contrast(together: GroupSlope, outcome: Outcome) -> str:
-    """Return where a cause acts in opposite ways."""
-    own = [
-        one
-        for one in outcome.examination.slopes
-        if (one.feature, one.by) == (together.feature, together.by) and one.group is not None
-    ]
-    top = max(own, key=lambda one: one.slope.value)
-    bottom = min(own, key=lambda one: one.slope.value)
-    level = next(arrow.level for arrow in outcome.arrows if arrow.name == together.feature)
-    ends = [
-        f"{word} it on {together.by} {one.group} ({one.slope.value:+.2f})"
-        for word, one in (("raises", top), ("lowers", bottom))
-    ]
-    feature = with_level(together.feature, level)
-    return f"{feature} acts in opposite ways on {ABOUT[together.slope_of]}: {' and '.join(ends)}"
+    return [*reasons, *outcome.notes, *outcome.examination.failures]
 
 
 def with_level(feature: str, level: str | None) -> str:

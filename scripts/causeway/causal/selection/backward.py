@@ -21,6 +21,7 @@ from causeway.causal.data.observations import FEWEST_ROWS, Candidate
 from causeway.causal.data.outcome import StageName
 from causeway.causal.selection.linear_model import (
     MIN_PARTIAL_R2,
+    UNRELATED,
     VERY_STRONG,
     LinearModel,
     Test,
@@ -29,11 +30,9 @@ from causeway.causal.selection.linear_model import (
     significance_level,
 )
 from causeway.causal.selection.problem import Problem
-from causeway.causal.statistics.basis import GroupCentring
+from causeway.causal.statistics.basis import KNOTS, GroupCentring
 from causeway.numeric.block_resampling import block_numbers
 
-KNOTS = (0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98)
-"""Quantiles at which the piecewise linear functions have their knots: denser in the tails, where effects saturate."""
 ROWS_PER_COLUMN = 6
 """At least so many independent rows per column of the others' model; what would take more is left out, products before
 hinges.
@@ -58,8 +57,6 @@ THIRD = 20
 """So many third columns are asked: those most correlated with either."""
 MOST_TOLD = 0.5
 """Squared partial correlation of a third column that counts at most."""
-RELATED = 0.15
-"""Least correlation of a third column with either."""
 CLEAR = 0.3
 """Difference of the sums of squared partial correlations from which one column counts as the original."""
 COUNTER = "counter"
@@ -377,7 +374,7 @@ def _is_original(problem: Problem, one: int, other: int) -> int:
     first[[one, other]] = second[[one, other]] = 0.0
     strength = np.maximum(np.abs(first), np.abs(second))
     near = np.argsort(-strength, kind="stable")[:THIRD]
-    near = near[strength[near] > RELATED]
+    near = near[strength[near] ** 2 * problem.n_independent > UNRELATED]
     left = max(1.0 - between**2, 1e-6)
     told = [
         np.minimum((a - between * b) ** 2 / (left * np.maximum(1.0 - b**2, 1e-6)), MOST_TOLD).sum()

@@ -34,7 +34,7 @@ from causeway.causal.selection.backward import ROWS_PER_COLUMN, Stage, Stages
 from causeway.causal.selection.linear_model import ALPHA, SIGNIFICANT, bonferroni, effective_test_size, linear_model_of
 from causeway.causal.selection.problem import Problem
 from causeway.core.names.prior_knowledge import CLOCK, LAG
-from causeway.numeric.effective_size import autocorrelations
+from causeway.numeric.effective_size import STANDARD_ERRORS, autocorrelations
 
 REASON = "refused under own lags: what is new in it at a launch goes with nothing that is new in the deviation"
 NO_DRIFT = "refused as a drift: other slow waves of the deviation are as large"
@@ -46,10 +46,6 @@ waves has a cause, without the test 6; 8 of 205 slow causes are lost.
 """
 SHORTEST = 4 * LAGS
 """Fewest rows, on average, of a stretch in which a clock runs on: one that begins anew in every step is no drift."""
-SLOW = 0.05
-"""A series is slow whose mean autocorrelation over these lags is above this; a pattern that repeats within them has 0.
-Chosen.
-"""
 MIN_LAGS = LAGS // 4
 """Fewest lags that are held, however few the rows. Chosen."""
 BEGINS_ANEW = 0.5
@@ -211,7 +207,8 @@ def refused_under_lags(stage: Stage, candidate: int) -> bool:
 
 
 def is_slow(series: np.ndarray) -> bool:
-    """Tell whether a series changes slowly beside the lags that are conditioned on.
+    """Tell whether a series changes slowly beside the lags that are conditioned on: its mean autocorrelation over them
+    is above what white noise has (Bartlett). A pattern that repeats within them has 0.
 
     Parameters
     ----------
@@ -220,7 +217,8 @@ def is_slow(series: np.ndarray) -> bool:
     """
     if series.size <= 4 * LAGS:
         return False
-    return bool(autocorrelations(series[:, None], LAGS)[0].mean() > SLOW)
+    least = STANDARD_ERRORS / np.sqrt(LAGS * series.size)
+    return bool(autocorrelations(series[:, None], LAGS)[0].mean() > least)
 
 
 def lags_that_fit(problem: Problem, n_columns: int) -> int:

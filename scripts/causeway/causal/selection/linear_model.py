@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import fdtrc
+from scipy.special import chdtri, fdtrc
 
 from causeway.causal.data.observations import FEWEST_ROWS
 from causeway.causal.selection.problem import Problem
@@ -346,6 +346,10 @@ ALPHA = 0.01
 """Level of the family of tests in the first step: a candidate enters at `ALPHA / n_tests`."""
 MAX_ALPHA = SIGNIFICANT / 2
 """Level of the later steps, so that over both stages an arrow's p-value times the number of tests stays below 5 %."""
+RELATED, UNRELATED = chdtri(1, [ALPHA / 1000, ALPHA])
+"""Squared correlation times effective rows from which two columns are related, at a level for some hundred pairs, and
+below which they are not: quantiles of chi-squared.
+"""
 MIN_PARTIAL_R2 = 0.002
 """A candidate that explains less of the residual variance is no cause worth naming, however significant."""
 MAX_PARENTS = 15

@@ -22,35 +22,12 @@ NEW_SHARE = 0.02
 """A basis column whose variance is explained up to this share by those before it adds nothing."""
 ALIVE_LENGTH = 1e-6
 """A function whose length after centring is at most this share of what it was is constant but for rounding."""
+KNOTS = (0.02, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.98)
+"""Quantiles at which a piecewise linear function of a number may bend or step: denser in the tails, where effects
+saturate.
+"""
 AT_ONCE = 50_000
 """So many values, of several candidates, are centred and weighted in one call: few calls, and they stay cached."""
-
-
-def quantile_levels(values: np.ndarray, count: int, weight: np.ndarray | None = None) -> np.ndarray:
-    """Return which of `count` quantile levels each value is in: all that trees make of a number, at less cost.
-
-    Parameters
-    ----------
-    values : ndarray of float, shape (n,)
-        NaN where missing.
-    count : int
-    weight : ndarray of float, shape (n,), positive, or None
-        Levels weigh the same instead of holding as many values.
-
-    Returns
-    -------
-    ndarray of float, shape (n,)
-        0 .. `count` - 1; NaN where missing.
-    """
-    known = np.isfinite(values)
-    if not known.any():
-        return np.full(values.size, np.nan)
-    inner = np.linspace(0, 1, count + 1)[1:-1]
-    if weight is None:
-        cuts = np.quantile(values[known], inner)
-    else:
-        cuts = np.quantile(values[known], inner, weights=weight[known], method="inverted_cdf")
-    return np.where(known, np.searchsorted(np.unique(cuts), values), np.nan)
 
 
 def normal_scores(values: np.ndarray) -> np.ndarray:

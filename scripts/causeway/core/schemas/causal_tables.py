@@ -112,19 +112,6 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             column("limited_by", TEXT, nullable=True),
         ]
     ),
-    # slopes of the target on a cause in each kernel or rank; where `group` is null, the pooled slope and the statistics
-    # of heterogeneity
-    "heterogeneity": pa.schema(
-        [
-            *columns("feature by", TEXT),
-            column("group", TEXT, nullable=True),
-            column("rows", I64),
-            *columns("slope slope_low slope_high", F64, "standard deviations of the target"),
-            *columns("cochran_q i_squared p_value", F64, nullable=True),
-            column("label", TEXT, nullable=True),
-            column("slope_of", TEXT, nullable=True),  # "target" or "value", like the cause's `sign_of`
-        ]
-    ),
     # the slowest launches of a kernel (of the dataset: of all kernels), each with a row per cause, the largest first,
     # and one of what no cause explains: `attributed_ns` of a launch sums to its `deviation_ns` from the mean of its
     # configuration; `position` counts launches from 1, `value` is the cause's, in words
@@ -140,23 +127,6 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             column("value", TEXT, nullable=True),
             column("attributed_ns", I64, "ns"),
             column(UNEXPLAINED, FLAG),
-        ]
-    ),
-    # one row per kernel and cause of the kernel or the dataset; percents of the variance of the target, then of that of
-    # the measured value
-    "agreement": pa.schema(
-        [
-            *columns("kernel feature", TEXT),
-            column("kernel_sign", TEXT, nullable=True),
-            column("kernel_percent", F64, "percent", nullable=True),
-            column("dataset_sign", TEXT, nullable=True),
-            column("dataset_percent", F64, "percent", nullable=True),
-            column("level", TEXT, nullable=True),
-            column("state", TEXT),
-            # what both signs refer to; null where they refer to different things
-            column("sign_of", TEXT, nullable=True),
-            *columns("kernel_variance_percent dataset_variance_percent", F64, "percent", nullable=True),
-            *columns("kernel_verdict dataset_verdict", TEXT, nullable=True),
         ]
     ),
     # one row per cause that is supported in a kernel, what costs most GPU time first; intervals are 90 %

@@ -1,11 +1,12 @@
 """Where kernels agree with the whole dataset: a matrix of causes by kernel, signs in words and colours."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from causeway.core import formatting
 from causeway.core.formatting import elided, variance_of
-from causeway.core.vocabulary import SUPPORTED
+from causeway.core.results import Search
+from causeway.core.vocabulary import SUPPORTED, UNEXPLAINED
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import notice
 from causeway.plotting.drawing.markup import plain
@@ -19,43 +20,62 @@ MOST_KERNELS = 24
 HEAD = 34
 """Letters of a kernel's name over its column; a number behind it, which tells equal names apart, may add some."""
 WHOLE = "whole dataset"
-COLUMNS = ["feature", "kernel", "state"]
-COLUMNS += [f"{scope}_{fact}" for scope in ("kernel", "dataset") for fact in ("sign", "variance_percent", "verdict")]
+FACTS = ("feature", "sign", "sign_of", "level", "variance_percent", "verdict")
+"""Of a cause, from `contributions.parquet`."""
 FILLS = ("", "?", "+", "-")
 """What the colours of cells stand for: no cause, not supported or undecided, raises, lowers."""
 MARKS = {"+": "▲", "-": "▼", "?": "◇"}
 
 
-def cells_of(rows: Sequence[Mapping], names: Mapping[str, str]) -> "pd.DataFrame":
-    """Return the cells with the columns feature, kernel (its short name), sign, variance_percent, verdict, opposite and
-    hover; the weaker causes left out, features by strength, the whole dataset first.
+def cells_of(searches: Sequence[Search], names: Mapping[str, str]) -> "pd.DataFrame":
+    """Return a cell for each cause of a scope with the columns feature, kernel (its short name), sign,
+    variance_percent, verdict, opposite and hover; the weaker causes left out, features by strength, the whole dataset
+    first.
+
+    Parameters
+    ----------
+    searches : sequence of Search
+        The first is that of the whole dataset.
+    names : mapping
+        As of `draw_kernel_agreement`.
     """
     import pandas as pd
 
-    table = pd.DataFrame([dict(row) for row in rows if row["kernel"] in names], columns=COLUMNS, dtype=object)
-    table = table[table.kernel.isin([kernel for kernel in names if (table.kernel == kernel).any()][:MOST_KERNELS])]
-    strength = table[["kernel_variance_percent", "dataset_variance_percent"]].astype(float).max(axis=1).fillna(0)
-    order = strength.groupby(table.feature).max().reset_index().sort_values([0, "feature"], ascending=[False, True])
-    table = table[table.feature.isin(order.feature[:MOST_FEATURES])]
-    facts = ("sign", "variance_percent", "verdict")
-    own = table.rename(columns={f"kernel_{fact}": fact for fact in facts})
-    own = own.assign(kernel=own.kernel.map(names), opposite=own.state == "opposite")
-    own["words"] = [", ".join(filter(None, pair)) for pair in zip(own.state, own.verdict, strict=True)]
-    whole = table.drop_duplicates("feature").rename(columns={f"dataset_{fact}": fact for fact in facts})
-    whole = whole.assign(kernel=WHOLE, opposite=False, words=whole.verdict.fillna("no cause here"))
-    cells = pd.concat([whole, own])[["feature", "kernel", *facts, "opposite", "words"]]
-    cells["hover"] = cells.kernel + ", " + cells.feature + ": " + cells.words
-    rank = {feature: place for place, feature in enumerate(order.feature)}
+    rows = [
+        {"kernel": names.get(search.graph["scope"], WHOLE), **{name: row.get(name) for name in FACTS}}
+        for search in searches
+        for row in search.contributions
+        if row["feature"] != UNEXPLAINED
+    ]
+    cells = pd.DataFrame(rows, columns=["kernel", *FACTS], dtype=object)
+    shown = [kernel for kernel in names.values() if (cells.kernel == kernel).any()][:MOST_KERNELS]
+    cells = cells[cells.kernel.isin([WHOLE, *shown])]
+    strength = cells.variance_percent.astype(float).fillna(0).groupby(cells.feature).max().reset_index()
+    strength = strength.sort_values(["variance_percent", "feature"], ascending=[False, True])
+    cells = cells[cells.feature.isin(strength.feature[:MOST_FEATURES])]
+    whole = cells[cells.kernel == WHOLE].set_index("feature")
+    cells["opposite"] = [
+        cell.feature in whole.index and _are_opposite(cell, whole.loc[cell.feature]) for cell in cells.itertuples()
+    ]
+    words = cells.opposite.map({True: ", opposite to the whole dataset", False: ""})
+    cells["hover"] = cells.kernel + ", " + cells.feature + ": " + cells.verdict + words
+    rank = {feature: place for place, feature in enumerate(strength.feature)}
     return cells.sort_values("feature", key=lambda column: column.map(rank), kind="stable").reset_index(drop=True)
 
 
-def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], title: str, target: str) -> "Figure":
+def _are_opposite(cell: Any, whole: Any) -> bool:
+    """Tell whether a cause has the other sign in a kernel, of the same thing and, of a category, at the same level."""
+    is_same = (cell.sign_of, cell.level) == (whole.sign_of, whole.level)
+    return is_same and {cell.sign, whole.sign} == {"+", "-"}
+
+
+def draw_kernel_agreement(searches: Sequence[Search], names: Mapping[str, str], title: str, target: str) -> "Figure":
     """Return the matrix.
 
     Parameters
     ----------
-    rows : sequence of mappings
-        Of `agreement.parquet`.
+    searches : sequence of Search
+        The first is that of the whole dataset.
     names : mapping
         Short names of the kernels by id, in the order of the columns, of at most `HEAD` letters: longer ones would be
         cut, and look alike.
@@ -64,7 +84,7 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
     import numpy as np
     from matplotlib.patches import Rectangle
 
-    cells = cells_of(rows, names)
+    cells = cells_of(searches, names)
     if cells.empty:
         return notice(
             title, "kernels beside the whole dataset", ["No cause was found, in no kernel and not in the dataset."]
@@ -80,11 +100,11 @@ def draw_kernel_agreement(rows: Sequence[Mapping], names: Mapping[str, str], tit
             codes[place] = FILLS.index(cell.sign) if cell.verdict == SUPPORTED and cell.sign in FILLS else 1
             words[place] = f"{MARKS.get(cell.sign, '◇')} {formatting.percent(cell.variance_percent).removesuffix(' %')}"
         framed += [place] if cell.opposite else []
-    left_out = len({row["feature"] for row in rows}) - len(features)
+    left_out = len({row["feature"] for search in searches for row in search.contributions} - {UNEXPLAINED, *features})
     below = f"number: % of {variance_of(target)}, within configurations; of the whole dataset each kernel alike"
     notes = "▲ raises, ▼ lowers (the target, or the value itself), ◇ in no single direction; orange frame: opposite"
     notes += " to the whole dataset; grey: not supported there"
-    notes += f"\n{left_out} weaker causes are not drawn; the table lists all" if left_out else ""
+    notes += f"\n{left_out} weaker causes are not drawn; the tables list all" if left_out else ""
     with theme.drawing():
         width = max(charts.WIDTH, 4 + 0.66 * len(kernels) + 2)
         figure, axis = charts.sheet(title, below, 0.27 * len(features) + 2.9, width=width)

@@ -74,7 +74,6 @@ def interval_bars(bars: Sequence[Bar], title: str, below: str, axis: str) -> Mar
 
 
 REFUTERS = {"future_exposure": "future exposure", "robustness_value": "robustness value"}
-MOST_GROUPS = 12
 MOST_SLOW = 5
 """Slow launches of a scope on the page; all are in slow_launches.parquet."""
 COLOURS = {"+": "var(--ink)", "-": "var(--lowers)"}
@@ -133,33 +132,6 @@ def what_if_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
         return None
     below = "change of the target's mean size if one cause were set, the others as they were; faint: not supported"
     return interval_bars(bars, f"What if, {scope}", below, "% change")
-
-
-def group_bars(rows: Sequence[Mapping], scope: str, short: Mapping[str, str]) -> list[Markup]:
-    """Return for each cause that acts differently in several kernels or ranks the slopes of all of them."""
-    found = []
-    for whole in (row for row in rows if row["group"] is None and row["label"] not in ("alike", None)):
-        own = [
-            row
-            for row in rows
-            if (row["feature"], row["by"]) == (whole["feature"], whole["by"]) and row["group"] is not None
-        ]
-        own.sort(key=lambda row: -row["slope"])
-        shown = own if len(own) <= MOST_GROUPS else [*own[: MOST_GROUPS // 2], *own[-MOST_GROUPS // 2 :]]
-        bars = []
-        for row in shown:
-            value, low, high = (row[f"slope{end}"] for end in ("", "_low", "_high"))
-            words = f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"
-            name = f"{row['by']} {short.get(row['group'], row['group'])}"
-            colour = COLOURS["+" if value > 0 else "-"]
-            bars.append(Bar(label=name, value=value, low=low, high=high, words=words, colour=colour))
-        below = f"{whole['label']} heterogeneity: I² = {whole['i_squared']:.0f} %, Cochran's Q ="
-        below += f" {formatting.significant(whole['cochran_q'])}"
-        below += f"; {len(own) - len(shown)} in the middle not drawn" if len(own) > len(shown) else ""
-        title = f"{elided(whole['feature'], 50)} by {whole['by']}, {scope}"
-        axis = f"standard deviations of the {whole.get('slope_of') or 'target'}"
-        found.append(interval_bars(bars, title, below, axis))
-    return found
 
 
 def refutations_of(rows: Sequence[Mapping]) -> list[tuple[str, list[str]]]:
@@ -221,7 +193,6 @@ def scope_of(search: Search, scope: str, short: Mapping[str, str]) -> dict:
     tables = search.tables
     shares = share_bars(search.contributions, scope, graph["target"])
     drawings = [shares, what_if_bars(tables["whatif"], scope)]
-    drawings += group_bars(tables["heterogeneity"], scope, short)
     name = graph.get("scope_name")
     q_value = "" if graph["q_value"] is None else f"; {formatting.q_value(graph['q_value'])}"
     remarks = [reason for reason in graph["reasons"] if f"{reason}." not in graph["sentences"]]

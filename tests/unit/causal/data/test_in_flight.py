@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from causeway.causal.data.in_flight import ALONE, LaunchSweep, TransferSweep
-from causeway.causal.data.launch_context import LastValue
 
 LONGEST = (25, 400)
 """Of few intervals that are in flight at once, and of many."""
@@ -86,10 +85,3 @@ def test_the_sweep_over_transfers_equals_brute_force_in_any_chunks(seed, longest
         assert sweep.in_flight[:, k].tolist() == sums, (k, t)
         ended = [(end[i], i) for i in np.flatnonzero(mine & inputs & (end <= t))]
         assert np.array_equal(sweep.last[k], size[max(ended)[1]] if ended else np.nan, equal_nan=True), (k, t)
-
-
-def test_the_last_value_at_or_before_an_instant():
-    state = LastValue(np.array([0, 5, 10, 20, 30]))
-    state.advance(np.array([5, 9]), np.array([1.0, 2.0]))
-    state.advance(np.array([20, 25]), np.array([3.0, 4.0]))
-    assert np.array_equal(state.values, [np.nan, 1.0, 2.0, 3.0, 4.0], equal_nan=True)

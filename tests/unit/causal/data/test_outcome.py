@@ -8,7 +8,7 @@ import pytest
 from causal_documents import arrow, estimate, outcome, what_if
 
 from causeway.causal.data.observations import Dropped
-from causeway.causal.data.outcome import Arrow, Edge, Examination, GroupSlope, Node, to_six_digits
+from causeway.causal.data.outcome import Arrow, Edge, Examination, Node, to_six_digits
 from causeway.causal.search_causes import read_outcomes, write_outcomes
 from causeway.core.errors import TableError
 
@@ -18,8 +18,7 @@ def whole():
         context_nodes=(Node(name="w", tier="context", group="g", members=("w", "v")),),
         context_edges=(Edge(source="w", target="x", kind="undirected", effect=0.25),),
         what_ifs=(what_if("x", "1", "2", (-9, -12, -6)), what_if("x", "1", "3", None, user_intervention="q")),
-        slopes=(GroupSlope(feature="x", by="rank", group="0", n_rows=7, slope=estimate(1, 0, 2), slope_of="value"),),
-        failures=("heterogeneity could not be computed: ValueError: x",),
+        failures=("falsification could not be computed: ValueError: x",),
     )
     found = outcome("k", 1e-6, [arrow("x", level="1"), arrow("z", stability=None)], examination=examination)
     return replace(found, dropped=(Dropped("a", "constant"),), notes=("a note",))

@@ -1,4 +1,4 @@
-"""Refutation, what-if, heterogeneity and the outcome that holds them, against truths known by
+"""Refutation, what-if and the outcome that holds them, against truths known by
 construction.
 """
 
@@ -18,11 +18,8 @@ from causeway.causal.examination import examine as steps
 from causeway.causal.examination.examine import Extent, examine
 from causeway.causal.examination.falsification import (
     block_slopes,
-    cochran,
     falsify,
     held_in_subsets,
-    heterogeneity,
-    label_of,
     refuted_by,
 )
 from causeway.causal.report.across_kernels import correct
@@ -179,49 +176,6 @@ def test_errors_that_hold_within_blocks_are_those_of_statsmodels():
 def test_the_robustness_value_is_that_of_cinelli_and_hazlett():
     """Their example: a t value of 4.18 with 783 degrees of freedom has a robustness value of 13.9 %."""
     assert robustness_value(4.18**2 / (4.18**2 + 783)) == pytest.approx(0.139, abs=0.001)
-
-
-def test_cochrans_q_by_hand():
-    pooled, error, q, share, p_value = cochran(np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.5, 0.5]))
-    assert (pooled, error, q, share) == pytest.approx((2.0, 0.5 / np.sqrt(3), 8.0, 75.0))
-    assert p_value == pytest.approx(np.exp(-4.0))
-    assert label_of(share, p_value, np.array([1.0, 2.0, 3.0]), np.full(3, 0.5)) == "high"
-
-
-def test_the_same_cause_pushing_opposite_ways_on_two_ranks_is_said():
-    rng = np.random.default_rng(6)
-    n = 2400
-    rank = np.arange(n) % 2
-    x = rng.standard_normal(n)
-    y = 1000 + 20 * rng.standard_normal(n) * np.exp(np.where(rank == 0, 0.5, -0.5) * x) + 15 * (x + 0.0)
-    columns = [
-        Feature("x", x, "context", "device metrics"),
-        Feature("rank", rank.astype(str).astype(object), "context", "placement"),
-    ]
-    outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k"))
-    found = examine(outcome, evidence)
-    rows = [row for row in found.examination.slopes if row.feature == "x" and row.by == "rank"]
-    assert rows[0].label == "opposite"
-    slopes = {row.group: row.slope.value for row in rows[1:]}
-    assert slopes["0"] > 0 > slopes["1"]
-    assert any(
-        reason.startswith("x acts in opposite ways on the target: raises it on rank 0")
-        for reason in documents_of(found)["graph"]["reasons"]
-    )
-
-
-def test_groups_that_act_alike_are_called_alike():
-    alike = 0
-    for seed in range(6):
-        rng = np.random.default_rng(400 + seed)
-        kernel = np.arange(800) % 4
-        x = rng.standard_normal(800)
-        y = 1000 * (1 + kernel) + 20 * np.exp(0.5 * x) * rng.standard_normal(800)
-        outcome, evidence = discover([Feature("x", x)], rows_of(y, kernel), Scope("d", "y", "dataset"))
-        rows = heterogeneity(evidence, outcome.arrows)
-        assert [row.group for row in rows] == [None, "0", "1", "2", "3"]
-        alike += rows[0].label == "alike"
-    assert alike >= 5
 
 
 @pytest.mark.usefixtures("exact_shares")

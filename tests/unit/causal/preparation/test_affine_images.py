@@ -112,7 +112,7 @@ def test_the_complement_of_a_leaked_rate_is_no_candidate():
     assert [one.name for one in found.within] == ["hit_rate"]
     reasons = {one.feature: one.reason for one in found.dropped}
     assert reasons == {
-        "issue_slots_busy": "follows from the measured value itself (exactly, with at most two other columns)",
+        "issue_slots_busy": "follows from the measured value itself (exactly, with at most one other column)",
         "no_eligible": "follows exactly from a column that follows from the measured value itself: issue_slots_busy",
         "issued_warps": "follows exactly from a column that follows from the measured value itself: issue_slots_busy",
     }

@@ -5,7 +5,7 @@ import pytest
 
 from causeway.causal.data.observations import Candidate, Feature
 from causeway.causal.preparation.numeric_columns import NumericColumn
-from causeway.causal.preparation.prepared import Prepared, State
+from causeway.causal.preparation.prepared import Prepared
 
 
 def candidate(name, *others):
@@ -17,7 +17,7 @@ def prepared():
     """Columns a (which stands for b and c), d, e (dropped, stood for f), g (dropped), h (a control), i (constant
     within configurations).
     """
-    found = Prepared("abcdefghi", controls={"h"})
+    found = Prepared("abcdefghi")
     found.add(candidate("d"))
     found.add(candidate("a"))
     found.merge("a", {name: candidate(name) for name in "cb"})
@@ -38,18 +38,10 @@ def clusters(prepared):
 
 
 def reasons(prepared):
-    prepared.check()
     return {one.feature: one.reason for one in prepared.dropped}
 
 
 def test_each_column_has_one_state(prepared):
-    states = {name: prepared.state(name).name for name in "abcdefghi"}
-    assert states == {
-        **dict.fromkeys("adi", "CANDIDATE"),
-        **dict.fromkeys("bc", "MERGED"),
-        **dict.fromkeys("efg", "DROPPED"),
-        "h": "CONTROL",
-    }
     assert clusters(prepared) == [("a", "b", "c"), ("d",), ("h",)]
     assert [one.name for one in prepared.between] == ["i"]
     assert reasons(prepared) == {
@@ -77,44 +69,19 @@ def test_a_dropped_candidate_leaves_its_cluster_to_an_heir_or_to_none(prepared):
     prepared.drop("a", "leaked", heir=candidate("b"))
     assert clusters(prepared) == [("b",), ("d",), ("h",)]
     assert (reasons(prepared)["a"], set(prepared.numbers)) == ("leaked", {"b", "d"})
-    assert prepared.state("b") is State.CANDIDATE
     assert (reasons(prepared)["e"], reasons(prepared)["f"]) == ("leaked", "merged into e: correlation above .95")
     prepared.drop("i", "too few configurations")
     assert prepared.between == ()
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda p: p.add(candidate("a")), "a has a state already: it is a candidate"),
-        (lambda p: p.add(candidate("g")), "g has a state already: it is dropped with a reason"),
-        (lambda p: p.add(candidate("z")), "nothing called z was measured"),
-        (lambda p: p.drop("g", "again"), "g is dropped already: constant"),
-        (lambda p: p.drop("z", "unknown"), "nothing called z was measured"),
-        (lambda p: p.drop("a", "leaked", heir=candidate("d")), r"d is no member of the cluster of a: \['b', 'c'\]"),
-        (lambda p: p.merge("a", {"b": None}), "b has a state already: it is a member of a merged cluster"),
-        (lambda p: p.merge("a", {"d": None}), "d has a state already: it is a candidate"),
-        (lambda p: p.merge("g", {}), "g is no candidate, but dropped with a reason"),
-        (lambda p: p.promote("d"), "d cannot stand for a cluster: it is a candidate"),
-        (lambda p: p.promote("g"), "g cannot stand for a cluster: it is dropped with a reason"),
-        (lambda p: p.merge("b", {}), "b is no candidate, but a member of a merged cluster"),
-    ],
-)
-def test_a_change_from_another_state_is_refused_and_changes_nothing(prepared, change, words):
-    before = (clusters(prepared), reasons(prepared))
-    with pytest.raises(ValueError, match=words):
-        change(prepared)
-    assert (clusters(prepared), reasons(prepared)) == before
-
-
-def test_columns_without_a_state_or_a_name_of_their_own_are_refused():
-    with pytest.raises(ValueError, match="names of measured columns must be unique"):
-        Prepared(["a", "b", "a"])
+def test_columns_without_a_state_or_with_two_are_refused():
     found = Prepared("ab")
-    with pytest.raises(ValueError, match=r"a is added with members \('a', 'b'\); merge them"):
-        found.add(candidate("a", "b"))
     found.add(candidate("a"))
-    with pytest.raises(ValueError, match=r"\['b'\] in none"):
+    with pytest.raises(ValueError, match="must be in one state each"):
+        found.complete()
+    found.drop("b", "constant")
+    found.add(candidate("b"))
+    with pytest.raises(ValueError, match="must be in one state each"):
         found.complete()
 
 

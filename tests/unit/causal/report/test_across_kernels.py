@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from causal_documents import arrow, estimate, outcome, what_if
 
-from causeway.causal.data.outcome import Edge, Examination, GroupSlope, Node, Refutation, TimeEffect
+from causeway.causal.data.outcome import Edge, Examination, Node, Refutation, TimeEffect
 from causeway.causal.report.across_kernels import TRIFLE, correct
 from causeway.causal.report.documents import graph_document, table_rows, write_scope
-from causeway.causal.report.kernel_effects import agreement, contradictions
 from causeway.core.tables import read_json, read_table
 
 
@@ -73,15 +72,11 @@ def test_what_is_lost_counts_as_unexplained_and_the_graph_says_so():
 
 def test_nothing_is_left_of_a_cause_that_is_lost_beside_another():
     """But its place in the context graph, where it is a feature like others."""
-    slope = GroupSlope(
-        feature="z", by="rank", group=None, n_rows=9, slope=estimate(1), slope_of="target", label="alike"
-    )
     examination = Examination(
         context_nodes=tuple(Node(name=name, tier="counter", group="g", members=(name,)) for name in "wxz"),
         context_edges=(Edge(source="w", target="z", kind="directed", effect=0.3),),
         refutations=tuple(Refutation(feature=name, refuter="none") for name in "xz"),
         what_ifs=(what_if("x", "1", "2", (-9,)), what_if("z", "1", "2", (-9,))),
-        slopes=(slope, replace(slope, feature="x")),
     )
     causes = [arrow("x", contribution=(40, 30, 50)), arrow("z", contribution=(20, 10, 30), p_value=0.2)]
     before = outcome("a", 1e-6, causes, examination=examination)
@@ -89,7 +84,7 @@ def test_nothing_is_left_of_a_cause_that_is_lost_beside_another():
     (one,) = correct([before])
     assert one.unexplained == estimate(60, 40, 100)  # an end stays below 100
     tables = table_rows(one)
-    assert {row["feature"] for table in ("refutations", "whatif", "heterogeneity") for row in tables[table]} == {"x"}
+    assert {row["feature"] for table in ("refutations", "whatif") for row in tables[table]} == {"x"}
     graph = graph_document(one)
     assert [node["name"] for node in graph["nodes"]] == ["x", "w", "z", "y", "unexplained"]
     assert [(edge["source"], edge["target"]) for edge in graph["edges"]] == [
@@ -171,45 +166,6 @@ def test_more_kernels_never_help_a_cause():
 def test_documents_are_not_rendered_before_correction():
     with pytest.raises(ValueError, match="k1: documents are written after correction"):
         graph_document(found("k1", 1e-9, [("x", 40, 1e-6)]))
-
-
-def test_kernels_and_dataset_are_compared_and_contradictions_named():
-    kernels = [
-        found("a", 1e-9, [("x", 40, 1e-6, "-"), ("only", 9, 1e-6)]),
-        found("b", 1e-9, [("x", 30, 1e-6), ("w", 5, 1e-6, "?")]),
-    ]
-    rows = agreement(kernels, found("dataset", 1e-9, [("x", 35, 1e-6), ("w", 8, 1e-6)]))
-    assert {(row.kernel, row.feature): row.state for row in rows} == {
-        ("a", "x"): "opposite",
-        ("a", "only"): "kernel only",
-        ("a", "w"): "dataset only",
-        ("b", "x"): "same",
-        ("b", "w"): "undecided",
-    }
-    reasons = contradictions(rows, "dataset")
-    assert reasons == {
-        "a": ["x lowers the target here and raises it in the whole dataset"],
-        "dataset": ["x raises the target over all kernels and lowers it in a"],
-    }
-    (kernel,) = correct(kernels[:1])
-    assert graph_document(kernel, reasons["a"])["reasons"] == reasons["a"]
-
-
-def test_signs_about_different_things_are_not_compared():
-    of_value = outcome("a", 1e-9, [arrow("x", sign="-", sign_of="value")])
-    rows = agreement([of_value], outcome("dataset", 1e-9, [arrow("x")]))
-    assert [(row.state, row.sign_of) for row in rows] == [("not comparable", None)]
-    assert contradictions(rows, "dataset") == {}
-    rows = agreement([of_value], outcome("dataset", 1e-9, [arrow("x", sign_of="value")]))
-    assert [(row.state, row.sign_of) for row in rows] == [("opposite", "value")]
-    assert contradictions(rows, "dataset")["a"] == [
-        "x lowers the measured value here and raises it in the whole dataset"
-    ]
-
-
-def test_levels_of_a_category_are_compared_only_with_themselves():
-    rows = agreement([outcome("a", 1e-9, [arrow("x", level="1")])], outcome("dataset", 1e-9, [arrow("x", level="2")]))
-    assert [(row.state, row.level) for row in rows] == [("another level", "1")]
 
 
 def test_documents_fit_their_schemas(tmp_path):

@@ -4,15 +4,13 @@ import re
 
 import numpy as np
 import pytest
-from causal_documents import arrow, documents_of, outcome
+from causal_documents import documents_of
 from causal_tables import rows_of
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.examination.examine import examine
-from causeway.causal.report.documents import agreement_rows
-from causeway.causal.report.kernel_effects import agreement
 from causeway.numeric.process import single_threaded
 
 
@@ -49,16 +47,6 @@ def test_sentences_state_that_share_and_name_its_variance(beside_another):
     (sentence,) = [one["sentence"] for one in documents["contributions"] if one["feature"] == "launches_in_flight"]
     (said,) = re.findall(r"explain (\d+) % \[\d+, \d+\] of the variance of the durations", sentence)
     assert int(said) == pytest.approx(by_hand, abs=1.5)
-
-
-def test_kernels_are_compared_by_the_share_that_graphs_show():
-    here, whole = (
-        outcome(scope, 1e-6, [arrow("x", contribution=(40,), variance=(share,))])
-        for scope, share in (("k", 71), ("dataset", 55))
-    )
-    (row,) = agreement_rows(agreement([here], whole))
-    assert (row["kernel_variance_percent"], row["dataset_variance_percent"]) == (71, 55)
-    assert (row["kernel_percent"], row["dataset_percent"]) == (40, 40)
 
 
 def test_causes_stand_in_the_order_of_the_shares_that_sentences_state():

@@ -90,7 +90,7 @@ def examined(text):
     attempt = {"feature": text, "refuter": "robustness_value", "effect": 0.4, "refuted_effect": 1.1, "passed": False}
     what_if = {"feature": text, "from": text, "to": text, "reason": text, "verdict": "refused"}
     what_if |= dict.fromkeys(("change_percent", "change_low", "change_high"))
-    tables = {"whatif": [what_if], "heterogeneity": [], "refutations": [attempt]}
+    tables = {"whatif": [what_if], "refutations": [attempt]}
     slow = {"kernel": text, "position": 1, "rank": 0, "launch": 1, "duration_ns": 9, "deviation_ns": 5}
     tables["slow_launches"] = [slow | {"feature": text, "value": text, "attributed_ns": 5}]
     return draw_examined_causes(
