@@ -21,11 +21,10 @@ from causeway.readers.archives import archive_kind, unpack_archive
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.name_ranks import numbered
 from causeway.readers.detect import detect
-from causeway.readers.recorded_span import recorded_span
+from causeway.readers.recorded_span import recorded_span, stated_rank
 from causeway.readers.report_kinds import form_of, report_kind, tool_for
 
 _RANK = re.compile(r"[._-]?\brank[._-]?(\d{1,9})(?!\d)|[._-]rank[._-]?(\d{1,9})(?!\d)", re.IGNORECASE)
-_KINETO_RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d{1,9})')
 _WORKER = re.compile(r"(?:^|[._-])worker[._-]?(\d{1,9})(?!\d)", re.IGNORECASE)
 """The name that PyTorch's handler for TensorBoard is given for each rank: worker0, worker1."""
 _ENDINGS = re.compile(
@@ -114,13 +113,17 @@ class _Run:
 
 
 def rank_of(path: Path, word: str) -> int | None:
-    """Return the rank in a file's name (`rank3`), else of a Kineto trace in its head or as `worker3`, else None."""
+    """Return the rank in a file's name (`rank3`), else the one that it states, else that of Kineto's `worker3`."""
     if match := _RANK.search(path.name):
         return int(match[1] or match[2])
-    if word == "kineto" and path.is_file() and (head := _KINETO_RANK.search(first_bytes(path, 1 << 16))):
-        return int(head[1])
+    if (stated := stated_rank(path, word)) is not None:
+        return stated
     worker = _WORKER.search(path.name) if word == "kineto" else None
     return int(worker[1]) if worker else None
+
+
+def _names_rank(export: FoundExport) -> bool:
+    return _RANK.search(export.path.name) is not None
 
 
 def dataset_name(text: str) -> str:
@@ -151,10 +154,10 @@ def search_exports(arguments: Iterable[str], unpacked: Path | None = None) -> Fo
     A folder that is no export by itself stands for the exports in it. Several forms of one recording (a report and what
     its tool made of it, a trace and its compressed copy) are one export. Files of one folder whose names differ only in
     their rank are one run, also where they are named one after the other, as a shell's pattern does; so are Kineto
-    traces of one folder that hold different ranks. Where ranks occur several times, those that were recorded at the
-    same time are one run. Every other file is a run of its own. `NAME=PATH` makes all exports of PATH the run NAME. In
-    a folder, a file beside them that is empty, holds zeros alone, or has their name but for its rank, counts as a
-    damaged one of them, so that a missing rank is said.
+    traces of one folder, and exports of Nsight Systems with MPI, that state different ranks. Where ranks occur several
+    times, those that were recorded at the same time are one run. Every other file is a run of its own. `NAME=PATH`
+    makes all exports of PATH the run NAME. In a folder, a file beside them that is empty, holds zeros alone, or has
+    their name but for its rank, counts as a damaged one of them, so that a missing rank is said.
 
     Parameters
     ----------
@@ -406,10 +409,11 @@ def _other_forms_inside(export: FoundExport) -> list[Path]:
 
 def _runs_of(exports: list[FoundExport], unpack: bool) -> list[_Run]:
     """Return exports of one argument as runs, the ranks of a run together."""
-    ranks = [export.rank for export in exports]
-    if len(exports) > 1 and None not in ranks and len(set(ranks)) == len(ranks):
+    ranks = {export.rank for export in exports}
+    if len(exports) > 1 and None not in ranks and len(ranks) == len(exports):
         stems = {_stem(export.path) for export in exports}
-        if len(stems) == 1 or {export.format for export in exports} == {"kineto"}:
+        formats = {export.format for export in exports}
+        if len(stems) == 1 or formats == {"kineto"} or (formats == {"nsys"} and not any(map(_names_rank, exports))):
             return _recordings(exports[0].path.parent.name, exports, unpack)
     by_name: dict[tuple[str, str], list[FoundExport]] = {}
     for export in exports:
@@ -422,8 +426,8 @@ def _runs_of(exports: list[FoundExport], unpack: bool) -> list[_Run]:
             runs += _recordings(stem, group, unpack)
         else:
             of_one_name += group
-    of_kineto = [export for export in of_one_name if export.format == "kineto" and export.rank is not None]
-    stated = [export for export in of_kineto if not _RANK.search(export.path.name)]
+    ranked = [export for export in of_one_name if export.format == "kineto" and export.rank is not None]
+    stated = [export for export in ranked if not _names_rank(export)]
     if len(stated) > 1:
         runs += _recordings(stated[0].path.parent.name, stated, unpack)
     alone = of_one_name if len(stated) < 2 else [export for export in of_one_name if export not in stated]
@@ -508,13 +512,11 @@ def _add_damaged(path: Path, runs: list[_Run]) -> None:
             continue
         rank = rank_of(inner, "")
         damaged = FoundExport(inner, "auto", "", rank)
+        like = (_ending(inner), _stem(inner))
         siblings = [
-            run
-            for run in whole
-            if rank is not None
-            and (_ending(inner), _stem(inner)) in {(_ending(export.path), _stem(export.path)) for export in run.exports}
+            run for run in whole if like in [(_ending(export.path), _stem(export.path)) for export in run.exports]
         ]
-        if siblings:
+        if siblings and rank is not None:
             siblings[0].exports.append(replace(damaged, format=siblings[0].exports[0].format))
         elif _holds_nothing(inner):
             if len(whole) == 1:

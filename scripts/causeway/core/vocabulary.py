@@ -445,6 +445,8 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _STEP_WORDS = frozenset({"step", "timestep", "iteration"})
 _NUMBERED_WORDS = _STEP_WORDS | {"iter"}
 _OTHER_WORDS = frozenset({"optimizer", "scheduler", "substep"})
+_ENGINE_STEP = re.compile(r"execute_(?:\*_)?(?:context|new)_\*")
+"""How the ranges of steps of vLLM's engine begin, numbers left out: `execute_context_1(2048)_generation_31(31)`."""
 
 
 def without_numbers(name: str) -> str:
@@ -461,7 +463,7 @@ def form_of(name: str) -> int | None:
     2 for others; None where it does not name a step.
 
     A step is named by the word `step`, `timestep` or `iteration`, or by `iter` and a number; words end where letters or
-    cases do. Steps of an optimizer are parts of a step.
+    cases do. Steps of an optimizer are parts of a step. vLLM's engine names a step after what it computes.
 
     >>> [form_of(name) for name in ("ProfilerStep#7", "iter 12", "train_step", "Optimizer.step#SGD.step", "forward")]
     [0, 1, 2, None, None]
@@ -469,6 +471,8 @@ def form_of(name: str) -> int | None:
     family = without_numbers(name)
     if family == PROFILER_STEP:
         return 0
+    if _ENGINE_STEP.match(family):
+        return 1
     words = {word.lower() for word in _WORD.findall(family[:1000])}
     is_numbered = "*" in family
     if words & _OTHER_WORDS or not words & (_NUMBERED_WORDS if is_numbered else _STEP_WORDS):

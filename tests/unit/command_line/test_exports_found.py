@@ -1,8 +1,10 @@
 """Files of a command line as rows of a sheet."""
 
+import contextlib
 import gzip
 import os
 import shutil
+import sqlite3
 
 import pytest
 
@@ -61,6 +63,27 @@ def test_kineto_traces_tell_their_rank(tmp_path):
         text = f'{{"schemaVersion": 1, "distributedInfo": {{"backend": "nccl", "rank": {rank}}}, "traceEvents": []}}'
         write(tmp_path / "job", f"host_{7 - rank}.pt.trace.json", text=text)
     assert sorted(found(tmp_path / "job")) == [("host_4.pt.trace.json", "job", 3), ("host_7.pt.trace.json", "job", 0)]
+
+
+def mpi_export(path, rank):
+    """Write a database of Nsight Systems whose calls of MPI are of one rank."""
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        base.execute("CREATE TABLE StringIds (id INTEGER, value TEXT)")
+        base.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, shortName INTEGER)")
+        base.execute("CREATE TABLE MPI_RANKS (globalTid INTEGER, rank INTEGER)")
+        base.executemany("INSERT INTO MPI_RANKS VALUES (?, ?)", [(7, rank), (8, rank)])
+        base.commit()
+
+
+def test_exports_of_nsight_systems_tell_their_rank_of_mpi(tmp_path):
+    """`nsys profile -o pic.%q{OMPI_COMM_WORLD_RANK}`: each rank was a run of its own."""
+    for rank in range(3):
+        mpi_export(tmp_path / f"pic.{rank}.sqlite", 2 - rank)
+    runs = sorted(found(tmp_path))
+    assert [(name, rank) for name, _, rank in runs] == [(f"pic.{rank}.sqlite", 2 - rank) for rank in range(3)]
+    assert len({run for _, run, _ in runs}) == 1
+    mpi_export(tmp_path / "pic.9.sqlite", 0)  # two of rank 0 are of two runs
+    assert len({run for _, run, _ in found(tmp_path)}) == 4
 
 
 @pytest.mark.parametrize("name", ["report_{}.csv", "job123.{}.csv", "node0_local{}.csv"])

@@ -502,7 +502,7 @@ def test_the_step_of_a_single_gap_is_named():
     gap = GapFact(count=1, devices=1, total_ns=60 * MS, median_ns=60 * MS, **common)
     small = GapFact(count=9, devices=1, total_ns=20 * MS, median_ns=2 * MS, **common | {"longest_ns": 3 * MS})
     slow = {"cause_ns": 59 * MS, "usual_ns": 30 * MS, "cause": "idle_before_first_launch", "name": None}
-    facts = SimpleNamespace(tables=tables(), run=run(steps=STEPS), gaps=[gap, small], events=())
+    facts = SimpleNamespace(tables=tables(), run=run(steps=STEPS), gaps=[gap, small], events=(), first_steps=())
     facts.slow_steps = [SlowStepsFact(pairs=((1, 63),), excess_ns=59 * MS, **slow)]
     said = [line.answer for line in _outliers(facts)]
     assert said[0] == "A gap of 60 ms at 205 ms, after gemm, before softmax (3 %), in step 63 of rank 1."

@@ -26,6 +26,8 @@ FEWEST_IN_COMMON = 10
 SEND_RECEIVE = "send_recv"
 EXCHANGE = "exchange"
 """Operations of sends and receives: of some ranks with others, and of all ranks with all (see `exchanges`)."""
+OTHER = "other"
+"""An operation that no name tells."""
 _OPERATIONS = (
     ("all_reduce", r"all_?reduce|cross_device_reduce", lambda n: 2 * (n - 1) / n),
     ("reduce_scatter", r"reduce_?scatter", lambda n: (n - 1) / n),
@@ -34,7 +36,7 @@ _OPERATIONS = (
     ("barrier", r"barrier", None),
     ("broadcast", r"broadcast|bcast", None),
     (SEND_RECEIVE, r"send|recv", None),
-    ("other", r"", None),
+    (OTHER, r"", None),
 )
 """Operations by what their names hold, and the bus factor: bus bandwidth = factor x size / latency (nccl-tests,
 doc/PERFORMANCE.md).

@@ -3,7 +3,8 @@ all have begun, like other collectives.
 
 NCCL and RCCL run an all-to-all as sends and receives, in a kernel of the same name as those of a pipeline, in which a
 rank waits for its neighbour alone. What tells both apart is their time: kernels of an exchange overlap on all ranks,
-and end together where they began apart. Where one that is matched does not, none of the communicator counts.
+and end together where they began apart. Where one that is matched does not, none of the communicator counts. So it is
+with kernels whose names tell no operation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,15 +16,20 @@ import numpy as np
 from causeway.core.clock import Clock
 from causeway.core.tables import read_json
 from causeway.efficiency.ranks.clock_alignment import FEWEST
-from causeway.efficiency.ranks.collectives import EXCHANGE, SEND_RECEIVE, MatchedCollectives, matched
+from causeway.efficiency.ranks.collectives import EXCHANGE, OTHER, SEND_RECEIVE, MatchedCollectives, matched
 from causeway.efficiency.ranks.common_events import are_common, scatter
+
+UNTOLD = {SEND_RECEIVE: "sends and receives", OTHER: "collectives of an untold kind"}
+"""Operations of which it is not told whether all ranks wait for all others: RCCL's kernels run what they are told, and
+their names (ncclDevKernel_Generic) do not say what.
+"""
 
 
 def with_exchanges(
     groups: Sequence[MatchedCollectives], document: Mapping
 ) -> tuple[list[MatchedCollectives], list[str]]:
-    """Return groups in which send/receive kernels that are exchanges of all ranks are named so, and a sentence on each
-    group whose kernels are not taken for such.
+    """Return groups in which send/receive kernels and those of an untold kind that are exchanges of all ranks are named
+    so, and a sentence on each group whose kernels are not taken for such.
 
     Parameters
     ----------
@@ -34,14 +40,15 @@ def with_exchanges(
     named = []
     notes = []
     for group in groups:
-        chosen = np.array([word == SEND_RECEIVE for word in group.operations], bool)
-        why = _why_none(group, chosen, document) if chosen.any() else ""
-        if why:
-            label = f"communicator {group.communicator}: " if group.communicator is not None else ""
-            notes.append(f"{label}{int(chosen.sum())} sends and receives of each rank: {why}")
-        elif chosen.any():
-            words = [EXCHANGE if is_chosen else word for is_chosen, word in zip(chosen, group.operations, strict=True)]
-            group = replace(group, operations=words)
+        for operation, words in UNTOLD.items():
+            chosen = np.array([word == operation for word in group.operations], bool)
+            why = _why_none(group, chosen, document) if chosen.any() else ""
+            if why:
+                label = f"communicator {group.communicator}: " if group.communicator is not None else ""
+                notes.append(f"{label}{int(chosen.sum())} {words} of each rank: {why}")
+            elif chosen.any():
+                operations = [EXCHANGE if word == operation else word for word in group.operations]
+                group = replace(group, operations=operations)
         named.append(group)
     return named, notes
 

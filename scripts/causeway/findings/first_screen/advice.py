@@ -22,14 +22,21 @@ from causeway.core.codes import (
 )
 from causeway.core.formatting import count, counted, first_of, time
 from causeway.core.vocabulary import OTHER_PROCESS
-from causeway.findings.first_screen.losses import BY_HOST, LateRankFact, LossFact
-from causeway.findings.first_screen.outliers import LAUNCHING_NS
-from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, IDLE, NOTICEABLE, RecordingFact, RunFact
-from causeway.findings.first_screen.words import detail_words, percent
+from causeway.findings.first_screen.device_differences import SlowCopiesFact, TurnsFact
+from causeway.findings.first_screen.losses import BY_HOST, FOREIGN, LateRankFact, LossFact
+from causeway.findings.first_screen.run_facts import (
+    COMMUNICATION,
+    COPIES,
+    FEWEST_REPEATS,
+    IDLE,
+    LAUNCHING_NS,
+    NOTICEABLE,
+    RecordingFact,
+    RunFact,
+)
+from causeway.findings.first_screen.words import detail_words, percent, slow_devices
 from causeway.findings.first_screen.work import WorkFact
 
-FOREIGN = (OTHER_PROCESS, PROFILER)
-"""Reasons of idle time that are not the program's; no replay takes them away, as none does MPI."""
 MOST = 2
 """Steps that are said."""
 LEAST_DETAIL = 0.15
@@ -72,14 +79,19 @@ def advice(
     losses: Sequence[LossFact],
     late: Sequence[LateRankFact],
     kernels: Sequence[WorkFact],
+    turns: Sequence[TurnsFact] = (),
+    slow_copies: Sequence[SlowCopiesFact] = (),
 ) -> list[Advice]:
     """Return what to do, the step that wins most first; what the recording needs comes before all."""
     steps = [Advice(words=RECORD[fault.fault], saved_ns=run.elapsed_ns) for fault in faults if fault.fault in RECORD][
         :1
     ]
     steps += [of_late(fact, run) for fact in late[:1] if fact.saved_ns >= NOTICEABLE * run.elapsed_ns]
+    steps += [of_turns(fact, run) for fact in turns]
+    steps += [of_slow_copies(fact, run) for fact in slow_copies]
     for fact in losses:
-        steps += against_loss(fact, run, has_late=bool(late))
+        if not turns or fact.part != COPIES:  # of devices that take turns the copies between them are a turn, too
+            steps += against_loss(fact, run, has_late=bool(late))
     if not steps and kernels and run.launches:
         steps += _of_unfilled(kernels[0], run)
     return sorted(steps, key=lambda step: (-step.saved_ns, step.words))[:MOST]
@@ -104,6 +116,19 @@ def of_late(fact: LateRankFact, run: RunFact) -> Advice:
     return Advice(words=which, saved_ns=fact.saved_ns)
 
 
+def of_turns(fact: TurnsFact, run: RunFact) -> Advice:
+    """Return what to do where devices of a process take turns."""
+    words = "Give the GPUs work at once: several inputs in flight, or a model that is split within its layers."
+    return Advice(words=words, saved_ns=fact.working_ns - fact.working_ns // fact.devices)
+
+
+def of_slow_copies(fact: SlowCopiesFact, run: RunFact) -> Advice:
+    """Return where to look for why some devices copy more slowly."""
+    who = slow_devices(fact, run)
+    words = f"Compare NUMA node, binding and PCIe link of {who} with the others: copies {fact.direction} are slower."
+    return Advice(words=words, saved_ns=fact.lost_ns)
+
+
 def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     """Return steps against idle time: none where it is not explained, or where a replay without it saves nothing."""
     lacking = "call stacks" if "ranges" in run.recorded else "ranges or call stacks"
@@ -111,7 +136,7 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     foreign: Counter[tuple[str, str]] = Counter()
     for reason, detail, ns in fact.reasons:
         if reason in FOREIGN or (detail.startswith(IN_MPI) and not has_late):
-            foreign[_against(reason, detail, lacking)] += ns
+            foreign[_against(reason, detail, lacking, run)] += ns
     steps = [
         Advice(words=f"{step}: {what} {time(ns / run.devices)}.", saved_ns=ns // run.devices)
         for (step, what), ns in foreign.items()
@@ -126,6 +151,7 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     host -= min(host, fact.long_ns)
     starting = sum(ns for reason, _, ns in fact.reasons if reason == "start_up")
     is_launching = 2 * (host + starting) >= total and fact.lost_ns < LAUNCHING_NS * run.launches and not run.in_graphs
+    is_launching &= run.launches >= FEWEST_REPEATS  # a graph of fewer launches saves nothing worth its making
     name, waits = fact.waits or ("", 0)
     is_ahead = (run.queued or 0.0) >= AHEAD
     # no graph holds many waits, and a host that runs ahead but for its waits does not launch too slowly
@@ -135,14 +161,14 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
         steps.append(Advice(words=words, saved_ns=min(won, round(scale * host / run.devices))))
     elif is_launching and not is_ahead:
         each = time(host / run.launches)
-        words = f"Capture the launches in a CUDA or HIP graph: the device waits {each} for the host before each."
+        words = f"Capture the launches in a {_graph(run)}: the device waits {each} for the host before each."
         steps.append(Advice(words=words, saved_ns=min(won, round(scale * host / run.devices))))
     sums: dict[str, Counter[str]] = {}
     for reason, detail, ns in fact.reasons:
         is_own = reason in BY_HOST and not detail.startswith(IN_MPI)
         is_long = not detail.startswith((IN_OPERATOR, IN_PYTHON)) or 2 * fact.long_ns >= total
         if is_own and is_long and not (is_launching and _is_of_launches(detail) and detail != HOST_CODE):
-            step, what = _against(reason, detail, lacking)
+            step, what = _against(reason, detail, lacking, run)
             if _is_launch(detail) and 2 * fact.long_ns >= total:
                 step = "Launch each kernel once before: a call takes that long where it loads code"
             sums.setdefault(step, Counter())[what] += ns // run.devices
@@ -165,7 +191,15 @@ def _is_launch(detail: str) -> bool:
     return detail.startswith(IN_CALL) and "launch" in detail.lower()
 
 
-def _against(reason: str, detail: str, lacking: str) -> tuple[str, str]:
+def _graph(run: RunFact) -> str:
+    return f"{run.runtime or 'CUDA or HIP'} graph"
+
+
+def _prefetch(run: RunFact) -> str:
+    return f"Prefetch managed memory ({'hip' if run.runtime == 'HIP' else 'cuda'}MemPrefetchAsync)"
+
+
+def _against(reason: str, detail: str, lacking: str, run: RunFact) -> tuple[str, str]:
     """Return a step against one reason of idle time, and what is behind it."""
     what = detail_words(reason, detail)
     if reason == OTHER_PROCESS:
@@ -193,11 +227,11 @@ def _against(reason: str, detail: str, lacking: str) -> tuple[str, str]:
     if "graphlaunch" in low:
         return "Launch larger graphs, less often", what
     if _is_launch(detail):
-        return "Launch less often: fuse kernels, or capture them in a CUDA or HIP graph", what
+        return f"Launch less often: fuse kernels, or capture them in a {_graph(run)}", what
     if reason == "blocked_host":
         return "Avoid these waits of the host, so that it launches ahead", what
     if detail == HOST_ACCESS:
-        return "Prefetch managed memory (cudaMemPrefetchAsync), or copy explicitly", what
+        return f"{_prefetch(run)}, or copy explicitly", what
     if detail in (HOST_CODE, NO_LAUNCHER):
         return f"Record {lacking} of the host", what
     return "Do it earlier, on another thread, or less often", what
@@ -214,12 +248,13 @@ def _of_copies(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     if first.kind in WITHIN_DEVICE:
         return [Advice(words="Write results where they are needed: most copies are within a device.", saved_ns=lost)]
     if first.memory == "managed":
-        return [Advice(words="Prefetch managed memory (cudaMemPrefetchAsync) before it is used.", saved_ns=lost)]
+        return [Advice(words=f"{_prefetch(run)} before it is used.", saved_ns=lost)]
     gain = fact.gain.saved_ns if fact.gain is not None else lost
     if first.memory == "pageable":
-        return [Advice(words="Pin the host's memory: the copies are of pageable memory.", saved_ns=min(gain, lost))]
+        words = "Pin the host's memory: copies of pageable memory also hold up the host."
+        return [Advice(words=words, saved_ns=min(gain, lost))]
     overlap = fact.overlap_ns or 0
-    if overlap >= 0.5 * lost and overlap >= NOTICEABLE * run.elapsed_ns:
+    if overlap >= 0.5 * fact.lost_ns / run.devices and overlap >= NOTICEABLE * run.elapsed_ns:
         how = "Start copies earlier: on their own streams, they still wait" if fact.are_apart else ON_OWN_STREAM
         words = f"{how}: up to {percent(overlap / run.elapsed_ns)} of the run."
         return [Advice(words=words, saved_ns=min(overlap, gain))]

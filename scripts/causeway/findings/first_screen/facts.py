@@ -3,6 +3,14 @@
 from collections.abc import Sequence
 from functools import cached_property
 
+from causeway.findings.first_screen.device_differences import (
+    SlowCopiesFact,
+    TurnsFact,
+    slow_copies_facts,
+    turns_facts,
+)
+from causeway.findings.first_screen.first_steps import FirstStepFact, first_step_facts
+from causeway.findings.first_screen.late_in_mpi import late_in_mpi
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
 from causeway.findings.first_screen.outliers import (
     EventFact,
@@ -61,12 +69,28 @@ class DatasetFacts:
     @cached_property
     def late(self) -> Sequence[LateRankFact]:
         """Ranks that the others wait for, most waiting first."""
-        return late_rank_facts(self.tables, self.run) if self.run else ()
+        return late_rank_facts(self.tables, self.run) or late_in_mpi(self.tables, self.run) if self.run else ()
+
+    @cached_property
+    def first_steps(self) -> Sequence[FirstStepFact]:
+        """First steps that take far longer than the others."""
+        return first_step_facts(self.tables, self.run) if self.run else ()
+
+    @cached_property
+    def turns(self) -> Sequence[TurnsFact]:
+        """Devices of a process that take turns."""
+        return turns_facts(self.tables, self.run) if self.run else ()
+
+    @cached_property
+    def slow_copies(self) -> Sequence[SlowCopiesFact]:
+        """Devices that copy more slowly than others."""
+        return slow_copies_facts(self.tables, self.run) if self.run else ()
 
     @cached_property
     def variations(self) -> Sequence[VariationFact]:
         """Kernels that vary, most cost first."""
-        return variation_facts(self.tables, self.run) if self.run else ()
+        stands = between(self.gaps)
+        return variation_facts(self.tables, self.run, stands[1] if stands else 0) if self.run else ()
 
     @cached_property
     def slow_steps(self) -> Sequence[SlowStepsFact]:

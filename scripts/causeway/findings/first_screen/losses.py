@@ -16,10 +16,11 @@ from causeway.core.codes import (
     MEMORY_KERNEL,
     MEMORY_KINDS,
     MIGRATIONS,
+    PROFILER,
 )
 from causeway.core.queries import in_document, of_table, within
 from causeway.core.schemas import Row
-from causeway.core.vocabulary import MIXED, NOT_IDLE, STRAGGLER, form_of
+from causeway.core.vocabulary import MIXED, NOT_IDLE, OTHER_PROCESS, STRAGGLER, form_of
 from causeway.events.outer_ranges import outer_ranges
 from causeway.findings.first_screen.run_facts import (
     COMMUNICATION,
@@ -39,8 +40,12 @@ OWN_STREAM = " of its own stream"
 CHANGES = {COMMUNICATION: "collectives_free", COPIES: "copies_free", IDLE: "host_free"}
 """The replayed change that takes a loss away."""
 _DIGITS = re.compile(r"[0-9]+|\*+")
+FOREIGN = (OTHER_PROCESS, PROFILER)
+"""Reasons of idle time that are not the program's."""
 MOST_UNKNOWN = 0.5
-"""Share of idle time without a known reason or in MPI from which no replay stands for the loss: it keeps these gaps."""
+"""Share of idle time without a known reason, in MPI or of `FOREIGN` from which no replay stands for the loss: it keeps
+these gaps.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,7 +229,7 @@ def _loss(
             reasons = [(reason, detail, ns * lost // known) for reason, detail, ns in reasons]
             unknown = unknown * lost // known
             known = lost
-        kept = unknown + sum(ns for _, detail, ns in reasons if detail.startswith(IN_MPI))
+        kept = unknown + sum(ns for why, detail, ns in reasons if why in FOREIGN or detail.startswith(IN_MPI))
         if not known or kept >= MOST_UNKNOWN * known:
             gain = None
         return LossFact(

@@ -12,7 +12,8 @@ from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, MIGRATIONS
 from causeway.core.queries import file_source
 from causeway.core.schemas import Row
 from causeway.core.tables import open_table, read_table
-from causeway.findings.first_screen.run_facts import MOST_OF_RUN, NOTICEABLE, RunFact, RunTables
+from causeway.findings.first_screen.first_steps import FirstStepFact
+from causeway.findings.first_screen.run_facts import LAUNCHING_NS, MOST_OF_RUN, NOTICEABLE, RunFact, RunTables
 
 SHORTEST = 5e-4
 """Share of the run from which a gap is looked at: shorter ones are told by the reasons of idle time alone."""
@@ -22,8 +23,6 @@ FEWEST_USUAL = 5
 """Launches or copies of a kind that must be there for one to stand out among them."""
 WAITS = "exposed_communication"
 """The cause of a slow step in which a rank waits for another one."""
-LAUNCHING_NS = 500_000
-"""Idle time before a launch up to which it may be that of launching."""
 MOST_RANGES = 100_000
 """Ranges of a name up to which gaps between them are looked for: gaps that are told are a few thousand at most."""
 STANDS_OUT = 3.0
@@ -450,7 +449,9 @@ def slow_step_facts(tables: RunTables, run: RunFact) -> list[SlowStepsFact]:
     return sorted(facts, key=lambda fact: (-fact.excess_ns, fact.cause))
 
 
-def behind_steps(fact: SlowStepsFact, singles: Sequence[EventFact | GapFact]) -> EventFact | GapFact | None:
+def behind_steps(
+    fact: SlowStepsFact | FirstStepFact, singles: Sequence[EventFact | GapFact]
+) -> EventFact | GapFact | None:
     """Return the single event, or the gaps, whose time is the excess of slow steps; None where there is none. A
     collective in which others wait is not behind a step that is slow by itself.
     """

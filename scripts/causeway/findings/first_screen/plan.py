@@ -162,7 +162,12 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         ScreenLine(question=WHERE, answer=words.of_migrations(fact), ns=fact.under_ns, query=fact.query)
         for fact in migration_facts(tables)
     ]
+    lines += [ScreenLine(question=WHERE, answer=words.of_turns(fact, run)) for fact in facts.turns]
     late = facts.late
+    lines += [
+        ScreenLine(question=WHICH_RANK, answer=words.of_slow_copies(fact, run), query=fact.query)
+        for fact in facts.slow_copies
+    ]
     lines += [
         ScreenLine(question=WHICH_RANK, answer=words.of_late_rank(fact, run), ns=fact.waited_ns, query=fact.query)
         for fact in late[:1]
@@ -178,7 +183,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     lines += _varies(facts)
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
-        for step in advice(run, faults, losses, late, kernels)
+        for step in advice(run, faults, losses, late, kernels, facts.turns, facts.slow_copies)
     ]
     return [*lines, *_not_searched(tables)]
 
@@ -212,6 +217,11 @@ def _outliers(of: DatasetFacts) -> list[ScreenLine]:
         (fact.excess_ns * len(fact.ranks) * run.devices // run.ranks, words.of_slow_steps(fact, run))
         for fact, one in slow.items()
         if one is None
+    ]
+    facts += [
+        (fact.excess_ns, words.of_first_step(fact))
+        for fact in of.first_steps
+        if behind_steps(fact, [*events, *of.gaps]) is None
     ]
     facts.sort(key=lambda fact: (-fact[0], fact[1]))
     return [ScreenLine(question=OUTLIERS, answer=f"{text}.", ns=ns) for ns, text in facts[:MOST_OUTLIERS]]

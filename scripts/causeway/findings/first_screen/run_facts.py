@@ -21,6 +21,8 @@ MOST_OF_RUN = 0.8
 ANNOTATED = ("annotations", "graphs")
 """Sources of steps that say that they are steps."""
 FEWEST_REPEATS = 20
+LAUNCHING_NS = 500_000
+"""Idle time before a launch up to which it may be that of launching; a longer one is a pause."""
 ALIKE = 0.95
 """Fewest repeats of a launch sequence, and the least share of them that is alike, that are said."""
 COMPUTE = "useful"
@@ -110,7 +112,8 @@ class StepsFact:
 @dataclass(frozen=True, kw_only=True)
 class RunFact:
     """A run: its time and that of its devices, ns, their number and models, how that time splits, what is recorded,
-    whether it runs in graphs of CUDA or HIP, and how many launches wait in a stream's queue on average, where known.
+    whether it runs in graphs of CUDA or HIP, and how many launches wait in a stream's queue on average, where known;
+    `runtime` is CUDA, HIP or "" where that is not known.
     """
 
     elapsed_ns: int
@@ -123,6 +126,7 @@ class RunFact:
     launches: int
     in_graphs: bool = False
     queued: float | None = None
+    runtime: str = ""
     query: str
 
     @property
@@ -181,11 +185,32 @@ def run_fact(tables: RunTables) -> RunFact | None:
         recorded=[words for name, words in RECORDED.items() if name in held],
         launches=document["launch_path"]["launches"],
         queued=document["launch_path"].get("mean_queue_length"),
+        runtime=_runtime(tables),
         in_graphs=bool(document.get("graphs"))
         or any(one["kind"] == "graph_launches" for one in tables.quality["issues"])
         or any(row["reason"] == "graph_internal" for row in tables.waiting),
         query=in_document(f"{tables.dataset}/efficiency.json", "elapsed_ns", kind="integer"),
     )
+
+
+RUNTIMES = {"hip": "HIP", "cuda": "CUDA", "cu": "CUDA"}
+"""The runtime of a call, by how its name begins."""
+FORMATS = {"rocprof": "HIP", "rocprofv3": "HIP", "rocpd": "HIP", "rpd": "HIP", "nsys": "CUDA", "ncu": "CUDA"}
+"""The runtime of a format that is one vendor's."""
+
+
+def _runtime(tables: RunTables) -> str:
+    """Return whose runtime launches the kernels, by the calls that are recorded, else by the format; "" if neither says
+    it.
+    """
+    import duckdb
+
+    calls = [str(folder / "calls.parquet") for folder in tables.folders if (folder / "calls.parquet").is_file()]
+    of_calls = "SELECT DISTINCT regexp_extract(name::VARCHAR, '^(hip|cuda|cu)') FROM read_parquet(?)"
+    begins = [row[0] for row in duckdb.execute(of_calls, [calls]).fetchall()] if calls else []
+    known = {RUNTIMES[one] for one in begins if one}
+    known = known or {FORMATS.get(one["format"], "") for one in tables.capabilities}
+    return known.pop() if len(known) == 1 else ""
 
 
 def _devices(folders: Sequence[Path]) -> list[Row]:
@@ -244,9 +269,12 @@ UNFIT = (
     "missing_dispatches",
     "graphs_without_launches",
     "outlasting",
+    "end_before_start",
     "dropped_events",
 )
 """Issues of quality that make a recording unfit for a question, the gravest first."""
+FROM_ONE = ("unrecorded_steps", "end_before_start")
+"""Those that are said from the first event on: one step or launch may be much of the run."""
 
 
 def recording_facts(tables: RunTables) -> list[RecordingFact]:
@@ -274,7 +302,7 @@ def recording_facts(tables: RunTables) -> list[RecordingFact]:
         for index, issue in enumerate(tables.quality["issues"]):
             counts = issue["kind"] == fault and issue["count"] >= NOTICEABLE * read
             counts = counts and (fault != "no_launches" or not read)
-            if counts or (issue["kind"] == fault and fault == "unrecorded_steps"):
+            if counts or (issue["kind"] == fault and fault in FROM_ONE):
                 query = in_document(document, "issues", index, "count", kind="integer")
                 facts.append(RecordingFact(fault=fault, count=issue["count"], of=read, table=document, query=query))
     return [*facts, *_lost_launches(tables, read), *_of_ranks(tables), *_sparse_graphs(tables)]
@@ -303,7 +331,8 @@ def _of_ranks(tables: RunTables) -> list[RecordingFact]:
     if held and held >= NOTICEABLE * whole:
         return [_of_recordings(tables, "begin_apart", "begins_ns", held)]
     if recordings["common_ns"] < MOST_OF_RUN * whole:
-        return [_of_recordings(tables, "partly_shared", "common_ns", whole)]
+        is_one = len(tables.folders) == 1  # one profiler recorded all: what ends early is a process
+        return [_of_recordings(tables, "end_apart" if is_one else "partly_shared", "common_ns", whole)]
     return []
 
 

@@ -22,6 +22,8 @@ from causeway.core.feature_registry import record_of
 from causeway.core.formatting import count, counted, elided, first_of, quantity, significant, time
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.schemas import Row
+from causeway.findings.first_screen.device_differences import SlowCopiesFact, TurnsFact
+from causeway.findings.first_screen.first_steps import FirstStepFact
 from causeway.findings.first_screen.losses import (
     CollectivesFact,
     CopiesFact,
@@ -118,12 +120,20 @@ FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
     "outlasting": lambda fact: (
         f"Durations of {counted(fact.count, 'launch')} are impossible and were cut at the next start."
     ),
+    "end_before_start": lambda fact: (
+        f"{counted(fact.count, 'event')} {'ends' if fact.count == 1 else 'end'} before"
+        f" {'it begins' if fact.count == 1 else 'they begin'} and {'is' if fact.count == 1 else 'are'} left out:"
+        " a gap may be that."
+    ),
     "dropped_events": lambda fact: "The profiler reports lost events: sums are lower bounds.",
     "begin_apart": lambda fact: (
         f"Recordings begin {time(fact.count)} apart: waiting up to {time(fact.of)} for that is no loss of the run."
     ),
     "partly_shared": lambda fact: (
         f"Recordings share {time(fact.count)} of {time(fact.of)}: what is lost is told of the shared time."
+    ),
+    "end_apart": lambda fact: (
+        f"All ranks have work during {time(fact.count)} of {time(fact.of)}: what is lost is told of that time."
     ),
     "apart": lambda fact: (
         f"Recordings share {time(fact.count)} of {time(fact.of)}: time that a rank did not record counts as idle."
@@ -268,6 +278,8 @@ def _moved(copies: CopiesFact, devices: int, number: str = "") -> str:
 def _collectives(fact: CollectivesFact) -> str:
     size = f" of {quantity(fact.bytes, 'bytes')}" if fact.bytes else ""
     speed = f" at {significant(fact.bus_gb_per_s, 2)} GB/s (bus)" if fact.bus_gb_per_s else ""
+    if fact.operation == "other":
+        return f"{counted(fact.count, 'collective')} of an untold kind"
     return f"{count(fact.count)} x {fact.operation}{size}{speed}"
 
 
@@ -322,6 +334,30 @@ def of_shared(fact: SharedFact, run: RunFact) -> str:
     each = time(fact.waited_ns / fact.ranks)
     return (
         f"{counted(fact.ranks, 'rank')} share {gpus}: each waits {each} of {time(run.elapsed_ns)} for the others' work."
+    )
+
+
+def of_turns(fact: TurnsFact, run: RunFact) -> str:
+    """Return that the devices of a process take turns."""
+    both = time(fact.together_ns) if fact.together_ns else "never"
+    return (
+        f"The {fact.devices} GPUs of the process take turns: one works {time(fact.working_ns)} of"
+        f" {time(run.elapsed_ns)}, two at once {both}. Each is idle while another works."
+    )
+
+
+def slow_devices(fact: SlowCopiesFact, run: RunFact) -> str:
+    """Return which devices copy more slowly: ranks, or GPUs of one rank."""
+    numbers = fact.ranks if run.ranks > 1 else sorted({device for _, device in fact.slow})
+    return f"{'rank' if run.ranks > 1 else 'GPU'}{'s' if len(numbers) > 1 else ''} {first_of(numbers, 4)}"
+
+
+def of_slow_copies(fact: SlowCopiesFact, run: RunFact) -> str:
+    """Return which devices copy more slowly than the others, and what that costs them."""
+    slow = f"{significant(fact.gb_per_s)} GB/s on {slow_devices(fact, run)}"
+    return (
+        f"Copies {fact.direction} run at {slow}, at {significant(fact.others_gb_per_s)} GB/s on the others:"
+        f" {time(fact.lost_ns)} longer ({percent(fact.lost_ns / run.elapsed_ns)} of the run)."
     )
 
 
@@ -419,6 +455,15 @@ def of_slow_steps(fact: SlowStepsFact, run: RunFact) -> str:
     return f"{many}{of}: {longer},{part} as {SLOW[fact.cause]}{name}"
 
 
+def of_first_step(fact: FirstStepFact) -> str:
+    """Return what the first step takes longer for."""
+    which = f", most in {kernel_words(fact.kernel)}, which no other step runs" if fact.kernel else ""
+    return (
+        f"The first step ({fact.step}) takes {time(fact.duration_ns)}, the others {time(fact.usual_ns)}:"
+        f" {time(fact.part_ns)} more {PARTS[fact.part]}{which}"
+    )
+
+
 def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
     """Return what fills the kernels' time: classes from a fiftieth on, where their work is known, then the kernel with
     most and what of a device it fills.
@@ -445,6 +490,8 @@ def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
 
 BOUND = 0.6
 """Share of a device's peak from which a kernel is bound by it, as NVIDIA's rules for Nsight Compute have it."""
+LITTLE_ALLOWED = 0.5
+"""Occupancy that launches can have at most, below which that is said to limit a kernel that nothing binds."""
 
 
 def of_peak(fact: PeakFact) -> str:
@@ -454,10 +501,23 @@ def of_peak(fact: PeakFact) -> str:
     parts = [f"{name} {percent(share)} of peak" for name, share in measured.items()]
     parts += [f"occupancy {percent(fact.occupancy)}"] if fact.occupancy is not None else []
     bound = [name for name, share in measured.items() if share >= BOUND]
-    verdict = "; bound by neither: small launches or latency" if len(measured) > 1 else ""
-    verdict = f"; bound by {' and '.join(bound)}" if bound else verdict
+    why = "small launches or latency"
+    if fact.allowed is not None and fact.allowed < LITTLE_ALLOWED and fact.limited_by is not None:
+        why = f"its {fact.limited_by} allow {percent(fact.allowed)} of the warps at once"
+    verdict = f"; bound by neither: {why}" if len(measured) > 1 else ""
+    verdict = f"; bound by {' and '.join(bound)}{_level(fact)}" if bound else verdict
     weight = time(fact.total_ns) if fact.total_ns else counted(fact.launches, "launch")
     return f"{fact.kernel} ({weight}): {', '.join(parts)}{verdict}."
+
+
+def _level(fact: PeakFact) -> str:
+    """Return the level of memory that binds a kernel, where that is a cache and its DRAM is half idle beside it."""
+    share = fact.memory or 0.0
+    dram = fact.levels.get("DRAM", share)
+    level = max(fact.levels, key=lambda name: fact.levels[name], default="DRAM")
+    if share < BOUND or level == "DRAM" or fact.levels[level] < BOUND or 2 * dram > fact.levels[level]:
+        return ""
+    return f", of it {level}, with DRAM at {percent(dram)}: uncoalesced or repeated accesses"
 
 
 def of_counter(fact: CounterFact) -> str:
@@ -497,6 +557,8 @@ def of_variation(fact: VariationFact, run: RunFact) -> str:
     low, middle, high = (time(value) for value in fact.quartiles_ns)
     half = f"half of {count(fact.launches)} launches {low} to {high}"
     why = "no cause is supported"
+    if fact.after_pause_ns is not None:
+        why = f"after a pause of the device it takes {time(fact.after_pause_ns)}"
     if fact.cause is not None:
         why = f"cause: {_cause(fact.cause, fact.level, fact.change_percent)}"
     each = " per GPU" if run.devices > 1 else ""

@@ -2,8 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,13 @@ from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import file_source, of_table, rows_where
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
-from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
+from causeway.findings.first_screen.run_facts import (
+    FEWEST_REPEATS,
+    LAUNCHING_NS,
+    NOTICEABLE,
+    RunFact,
+    RunTables,
+)
 from causeway.findings.first_screen.work_classes import COLLECTIVES, WHOLE_GRAPHS, work_of
 
 MIX = 0.9
@@ -79,6 +85,8 @@ class VariationFact:
         Change of the mean by it.
     trend : Trend or None
         Where its duration follows the time of the run.
+    after_pause_ns : float or None
+        Mean of those that are the first on their device after a pause, where they are slower than the others.
     is_mix : bool
         Its launches are of different problem sizes.
     query : str
@@ -95,6 +103,7 @@ class VariationFact:
     level: str | None
     change_percent: float | None
     trend: Trend | None
+    after_pause_ns: float | None = None
     is_mix: bool
     query: str
 
@@ -167,7 +176,8 @@ def kernel_facts(tables: RunTables) -> list[WorkFact]:
 @dataclass(frozen=True, kw_only=True)
 class PeakFact:
     """What a kernel reaches of its device, means over its time, 0 to 1; None where that was not measured. Without times
-    (`total_ns` 0) means over its launches.
+    (`total_ns` 0) means over its launches. `levels` are the shares of each level of memory. `allowed` is the occupancy
+    that its launches can have at most, and `limited_by` what they need too much of for more.
     """
 
     kernel: str
@@ -176,6 +186,9 @@ class PeakFact:
     compute: float | None
     memory: float | None
     occupancy: float | None
+    levels: Mapping[str, float] = field(default_factory=dict)
+    allowed: float | None = None
+    limited_by: str | None = None
 
 
 PEAKS = {
@@ -184,6 +197,15 @@ PEAKS = {
     "occupancy": ("occupancy_ratio",),
 }
 """Counters of a launch that are shares of what the device can do, by what they say."""
+LEVELS = {"DRAM": ("gpu_dram",), "L2": ("l2_throughput",), "L1": ("l1_throughput",)}
+ALLOWED = ("Theoretical_Occupancy", "sm__maximum_warps_per_active_cycle_pct")
+BLOCK_LIMITS = {
+    "registers": ("Block_Limit_Registers", "launch__occupancy_limit_registers"),
+    "shared memory": ("Block_Limit_Shared_Mem", "launch__occupancy_limit_shared_mem"),
+    "blocks": ("Block_Limit_SM", "launch__occupancy_limit_blocks"),
+    "warps": ("Block_Limit_Warps", "launch__occupancy_limit_warps"),
+}
+"""Blocks on a multiprocessor at once, by what limits them; the least counts."""
 
 
 def peak_facts(tables: RunTables, most: int) -> list[PeakFact]:
@@ -198,8 +220,9 @@ def peak_facts(tables: RunTables, most: int) -> list[PeakFact]:
         if not path.is_file():
             continue
         held = {row[0] for row in duckdb.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()}
-        columns = [next((name for name in names if name in held), None) for names in PEAKS.values()]
-        if not any(columns):
+        groups = [*PEAKS.values(), *LEVELS.values(), ALLOWED, *BLOCK_LIMITS.values()]
+        columns = [next((name for name in names if name in held), None) for names in groups]
+        if not any(columns[: len(PEAKS)]):
             continue
         weight = "gpu_time" if "gpu_time" in held else "1"
         means = ", ".join(f"sum({name} * {weight}) / sum({weight})" if name else "NULL" for name in columns)
@@ -214,13 +237,22 @@ def peak_facts(tables: RunTables, most: int) -> list[PeakFact]:
                 kernel=kernel_words(name),
                 total_ns=round(ns),
                 launches=launches,
-                compute=compute,
-                memory=memory,
-                occupancy=occupancy,
+                compute=means[0],
+                memory=means[1],
+                occupancy=means[2],
+                levels={level: share for level, share in zip(LEVELS, means[3:6], strict=True) if share is not None},
+                allowed=means[6],
+                limited_by=_least(means[7:]),
             )
-            for name, ns, launches, compute, memory, occupancy in rows
+            for name, ns, launches, *means in rows
         ]
     return sorted(facts, key=lambda fact: (-fact.total_ns, -fact.launches, fact.kernel))[:most]
+
+
+def _least(limits: Sequence[float | None]) -> str | None:
+    """Return what limits the blocks on a multiprocessor most, the first of equal ones; None where that is not known."""
+    known = {name: limit for name, limit in zip(BLOCK_LIMITS, limits, strict=True) if limit is not None}
+    return min(known, key=lambda name: known[name]) if known else None
 
 
 LAUNCHES_WITH_COUNTERS = (
@@ -267,15 +299,17 @@ def counter_facts(tables: RunTables, most: int) -> list[CounterFact]:
     return facts[:most]
 
 
-def variation_facts(tables: RunTables, run: RunFact) -> list[VariationFact]:
+def variation_facts(tables: RunTables, run: RunFact, between_ns: int = 0) -> list[VariationFact]:
     """Return the kernels whose variation within their configurations costs a hundredth of the devices' time or more,
-    most first; not collectives, which wait, nor what a supported cause says to be the size of the work.
+    most first; not collectives, which wait, nor what a supported cause says to be the size of the work. Of the devices'
+    time `between_ns` lies between requests: that does not count.
     """
+    counted_ns = max(run.gpu_ns - between_ns, 1)
     facts = []
     path = f"{tables.dataset}/{KERNEL_VARIABILITY}/kernels.parquet"
     for row in tables.kernels:
         cost = row["target_sum"] / 2
-        if row["class"] == COMMUNICATION_KERNEL or run.share(cost) < NOTICEABLE:
+        if row["class"] == COMMUNICATION_KERNEL or cost < NOTICEABLE * counted_ns:
             continue
         cause = _cause(tables, row["kernel"])
         facts.append(
@@ -290,6 +324,9 @@ def variation_facts(tables: RunTables, run: RunFact) -> list[VariationFact]:
                 level=cause.get("level") if cause else None,
                 change_percent=cause.get("mean_change_percent") if cause else None,
                 trend=_trend(tables.folders, row["short_name"]) if run.launches <= MOST_LAUNCHES else None,
+                after_pause_ns=_after_pause(tables.folders, row["short_name"])
+                if run.launches <= MOST_LAUNCHES
+                else None,
                 is_mix=_is_mix(tables, run, row),
                 query=of_table("floor(target_sum / 2 + 0.5)::BIGINT", path, rows_where({"kernel": row["kernel"]})),
             )
@@ -372,6 +409,34 @@ def _explained_by_neighbours(folders: Sequence[Any], short_name: str) -> float:
     return best
 
 
+def _after_pause(folders: Sequence[Path], short_name: str) -> float | None:
+    """Return the mean duration, ns, of a kernel's launches that are the first on their device after a pause, where
+    these are much slower than others of their configurations; None else.
+    """
+    import duckdb
+
+    rows = []
+    for folder in folders:
+        if (folder / "launches.parquet").is_file():
+            given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
+            rows += duckdb.execute(AFTER_PAUSE, given | {"name": short_name, "pause": LAUNCHING_NS}).fetchall()
+    launches, ns, share, others = (math.fsum(row[at] or 0 for row in rows) for at in range(4))
+    if launches < FEWEST_REPEATS or not others or share < LEAST_TREND * launches:
+        return None
+    return ns / launches
+
+
+AFTER_PAUSE = (
+    "WITH placed AS (SELECT duration_ns AS t, configuration, start_ns - max(start_ns + duration_ns) OVER (PARTITION BY"
+    " rank, device ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS pause"
+    " FROM read_parquet($launches)), own AS (SELECT t, pause >= $pause AS is_first,"
+    " avg(t) FILTER (pause IS NULL OR pause < $pause) OVER (PARTITION BY configuration) AS usual"
+    " FROM placed JOIN read_parquet($configurations) USING (configuration)"
+    " JOIN read_parquet($kernels) k USING (kernel) WHERE k.short_name = $name)"
+    " SELECT count(*) FILTER (is_first), sum(t) FILTER (is_first), sum(t / usual) FILTER (is_first),"
+    " count(*) FILTER (NOT is_first) FROM own WHERE usual > 0"
+)
+"""Of a kernel's launches those after a pause: how many, their time, and that in means of the others; and the others."""
 PLACED = (
     "WITH rows AS (SELECT l.rank AS rank, l.device AS device, l.configuration AS c, l.start_ns AS start,"
     " l.duration_ns AS t"

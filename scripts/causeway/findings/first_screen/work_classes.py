@@ -19,10 +19,11 @@ WORK = (
     ),
     ("normalisation", r"norm|bn_fw|bn_bw|batchnorm"),
     ("softmax", r"softmax"),
+    ("embeddings", r"embedding"),
     ("optimizer and foreach", r"adam|sgd|lamb(?!da)|optimizer|multi_tensor_apply|shampoo|adagrad|_foreach|foreach_"),
     ("routing of experts", r"topk|moe|expert|permute_tokens"),
     ("sampling", r"(?<!up)(?<!down)(?<!re)sampl|argmax|top_p|multinomial"),
-    ("embeddings, gather and scatter", r"embedding|gather|scatter|index_|indexselect|index(?:put|add)"),
+    ("gather and scatter", r"gather|scatter|index_|indexselect|index(?:put|add)"),
     ("quantisation", r"quant|fp8|int8|scaled_"),
     ("reductions", r"reduce|sum_|cumsum|scan"),
     ("pooling", r"pool"),
@@ -35,10 +36,14 @@ WORK = (
 _SURE = (
     ("attention", re.compile(WORK[0][1], re.IGNORECASE)),
     ("matrix products", re.compile(r"^fused_moe|grouped_gemm", re.IGNORECASE)),
+    ("embeddings", re.compile(r"embedding", re.IGNORECASE)),
 )
 """Work that a kernel's name tells, whatever its operator is called."""
 _WORK = tuple((work, re.compile(pattern, re.IGNORECASE)) for work, pattern in WORK)
-_LIBRARIES = (("matrix products", re.compile(r"(?:void )?deep_gemm::")),)
+_LIBRARIES = (
+    ("matrix products", re.compile(r"(?:void )?deep_gemm::")),
+    ("attention", re.compile(r"(?:void )?cutlass::device_kernel<flash::")),
+)
 """Work of libraries that do one thing, by how a demangled name begins: the short name tells other work, or none."""
 EXCHANGE = re.compile(r"all_?to_?all|dispatch|combine|a2a|sendrecv|send_recv", re.IGNORECASE)
 

@@ -42,7 +42,7 @@ KERNEL_LAUNCH = "kernel launch"
 _DEVICE = re.compile(r"(?:.*\s)?/device:GPU:(\d{1,5})\b")
 _STREAM = re.compile(r"Stream #(\d{1,18})\b")
 _GRAPH = re.compile(r"\s*\(CudaGraph:\d+\)$")
-_CALL = re.compile(r"(?:cu|hip|hsa)[A-Z_]\w*|Mem(?:cpy|set|ory)\w*")
+_CALL = re.compile(r"(?:cu(?:da)?|hip|hsa)[A-Z_]\w*|Mem(?:cpy|set|ory)\w*")
 _DETAIL = re.compile(r"(\w+):([\w,]+)")
 
 

@@ -19,7 +19,7 @@ from causeway.core.codes import (
     waits_for_engine,
 )
 from causeway.waiting.idle.reason_words import NOT_RECORDED, OTHER
-from causeway.waiting.idle.stack_sweep import BLOCKING, CAUSE, OPERATOR, PLAIN, SAMPLED, STEP
+from causeway.waiting.idle.stack_sweep import BLOCKING, CAUSE, FUNCTION, OPERATOR, PLAIN, SAMPLED, STEP
 
 MOST_TEXTS = 400
 """Different texts per export, and as many of operators and of sampled code each; what comes later counts as one of
@@ -63,6 +63,7 @@ _OTHERS = {
     STEP: OTHER,
     OPERATOR: "other operators",
     SAMPLED: "other functions",
+    FUNCTION: "other Python functions",
     PLAIN: OTHER,
     CAUSE: "other causes",
     BLOCKING: "other blocking calls",
@@ -92,7 +93,7 @@ class Activities:
         """Return the code of a text; `priority` and `graph` (whether it launches a graph) count when it is new."""
         code = self._codes.get(text)
         if code is None:
-            apart = {kind: self._priorities.count(kind) for kind in (OPERATOR, SAMPLED)}
+            apart = {kind: self._priorities.count(kind) for kind in (OPERATOR, SAMPLED, FUNCTION)}
             if apart.get(priority, len(self.texts) - sum(apart.values())) >= MOST_TEXTS:
                 text = _OTHERS[priority]
                 code = self._codes.get(text)

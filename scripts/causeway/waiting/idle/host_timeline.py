@@ -99,9 +99,8 @@ class HostTimeline:
                 break
             self._latest = int(block["start"][-1])
             self._take(block)
-        table = self.activity_table()
         room = np.zeros((2 * int(self._depth.sum()) + self._now.size + 1, len(SEGMENT)), np.int64)
-        n = close_segments(moment, self._open_activities(), table, room)
+        n = close_segments(moment, self._open_activities(), room)
         self._new.append(room[:n])
         self._order()
 

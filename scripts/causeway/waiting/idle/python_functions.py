@@ -1,7 +1,6 @@
 """Which Python function explains what a thread does: the program's own one, and what it calls of a library."""
 
 import re
-import sys
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -11,13 +10,16 @@ import pyarrow as pa
 from causeway.core.codes import COLLECTION, IN_PYTHON, LOADER
 from causeway.events.event_blocks import Block
 from causeway.waiting.idle.activities import LONGEST_TEXT, Activities
-from causeway.waiting.idle.stack_sweep import SAMPLED
+from causeway.waiting.idle.stack_sweep import FUNCTION
+from causeway.waiting.idle.standard_library import MODULES
 
 _FUNCTION = re.compile(r"(?P<path>.+)\((?P<line>-?[0-9]+)\): (?P<name>.+)")
 _BUILT_IN = re.compile(r"<(?:built-in )?(?:function|method) '?(?P<name>\w+)")
-_INSTALLED = re.compile(r"<|site-packages/|dist-packages/|python3[.0-9]*/")
-"""How paths of functions begin that are installed, or made by Python itself."""
-_LIBRARIES = sys.stdlib_module_names | {"torch", "torchvision", "triton", "numpy", "pandas", "PIL"}
+_INSTALLED = re.compile(r"<|site-packages/|dist-packages/|python3[.0-9]*/|(?:.*/)?c[a-z2-7]{51}\.py$")
+"""How paths of functions begin that are installed, or made by Python itself; and files that torch.compile wrote, which
+are named by a checksum.
+"""
+_LIBRARIES = MODULES | {"torch", "torchvision", "triton", "numpy", "pandas", "PIL"}
 """Packages that are libraries: PyTorch writes paths without the folders in which modules are looked for."""
 _PASSES_ON = re.compile(r"torch/(?:nn/modules/module|utils/_contextlib)\.py")
 """Files whose functions do nothing but call another one."""
@@ -79,7 +81,7 @@ class PythonFunctions:
                 continue
             cause = cause or function.cause
             text = f"{function.name}() in {caller}" if function.is_library and caller else function.text
-            codes.append(self._activities.code(f"{cause or IN_PYTHON}{text}", SAMPLED))
+            codes.append(self._activities.code(f"{cause or IN_PYTHON}{text}", FUNCTION))
             stack.append((end, caller if function.is_library else text, cause, function.is_library))
         return np.array(codes, np.int64)
 

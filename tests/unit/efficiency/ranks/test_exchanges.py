@@ -4,7 +4,7 @@ by hand, from the tables to what a late rank costs.
 
 import numpy as np
 import pytest
-from efficiency_samples import clocks, export
+from efficiency_samples import CLASSES, clocks, export
 from path_pieces import pieces_of
 
 from causeway.core.clock import Clock
@@ -82,6 +82,19 @@ def test_an_all_to_all_is_one_exchange_of_all_ranks(tmp_path):
     begins = [[US * all_to_all(number, rank)[0] - SHIFTS[rank] for number in range(ROUNDS)] for rank in ranks]
     assert start[:, :ROUNDS].tolist() == begins
     assert size.tolist() == [-1] * (ROUNDS + 1)
+
+
+@pytest.mark.parametrize(("schedule", "operation"), [(all_to_all, "exchange"), (pipeline, "other")])
+def test_kernels_whose_names_tell_no_operation_are_judged_by_their_times_too(
+    tmp_path, monkeypatch, schedule, operation
+):
+    """RCCL runs each collective as ncclDevKernel_Generic: which rank was late stood nowhere."""
+    monkeypatch.setitem(CLASSES, "ncclDevKernel_Generic_1", "communication")
+    monkeypatch.setitem(globals(), "SEND", "ncclDevKernel_Generic_1")
+    folders = written(tmp_path, schedule)
+    (group,), notes = judged(tmp_path, folders)
+    assert group.operations[:ROUNDS] == [operation] * ROUNDS
+    assert bool(notes) == (operation == "other")
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,13 @@ def test_copies_have_sizes_and_kinds(tmp_path):
     ]
 
 
+def test_a_synchronisation_that_the_runtime_was_asked_for_is_no_launch(tmp_path):
+    """As one it was work of the host, and a replay said that the host limits the run."""
+    call = span(701, 33, 20, 5, "cudaStreamSynchronize", correlation_id="70")
+    export = Read(write(tmp_path / "x.json", *NAMES, *HOST, *DEVICE, call), tmp_path / "t")
+    assert "cudaStreamSynchronize" in export.calls.column("name").to_pylist()
+
+
 def test_annotations_are_ranges_and_paths_of_python_are_not_read(tmp_path):
     export = Read(write(tmp_path / "x.json", *NAMES, *HOST, *DEVICE), tmp_path / "t")
     assert export.ranges.column("name").to_pylist() == ["train (step 3)", "PjitFunction(f)"]

@@ -124,12 +124,36 @@ def test_calls_operators_and_ranges_say_more(tmp_path):
     assert found["Python: eval.py(9): score"] == 900_000 - 3_000 - 62_000 - 300_000
 
 
+def test_a_function_within_a_range_says_more_closely_what_is_done_and_one_around_it_does_not(tmp_path):
+    """So does an operator within a function outside of all ranges."""
+    events = [*launched(1, 10_000), *launched(2, 1_000_000), function("serve.py(3): main", 12_000, 996_000)]
+    events += [event("user_annotation", "decode", 100_000, 700_000), function("serve.py(9): sample", 150_000, 650_000)]
+    events += [event("cpu_op", "aten::sort", 200_000, 300_000), event("cpu_op", "aten::mul", 800_000, 900_000)]
+    found = explained(tmp_path, events)
+    assert found["Python: serve.py(9): sample"] == 500_000
+    assert found["range: decode"] == 100_000
+    assert found["operator: aten::mul"] == 100_000
+    assert "operator: aten::sort" not in found
+
+
+def test_files_of_torch_compile_and_of_any_standard_library_are_libraries(tmp_path):
+    """Also of modules that the running Python does not have."""
+    generated = f"c{'ab2' * 17}.py(132): call"
+    events = [*launched(1, 10_000), *launched(2, 400_000), function("fit.py(4): step", 20_000, 390_000)]
+    events += [function("torch/_inductor/x.py(1): run", 30_000, 130_000), function(generated, 35_000, 125_000)]
+    events += [function("asyncore.py(7): loop", 150_000, 250_000), function("profile.py(2): mine", 260_000, 360_000)]
+    found = explained(tmp_path, events)
+    assert found["Python: run() in fit.py(4): step"] == 100_000
+    assert found["Python: loop() in fit.py(4): step"] == 100_000
+    assert found["Python: profile.py(2): mine"] == 100_000
+
+
 # a sweep of its own
 
 
 def is_library(name):
     """Return whether a function is not the program's own, as the documentation says it."""
-    if name.startswith("<"):
+    if name.startswith("<") or re.match(r"(?:.*/)?c[a-z2-7]{51}\.py", name):
         return True
     first = re.split(r"[/.]", name)[0]
     return "-packages/" in name or first in {

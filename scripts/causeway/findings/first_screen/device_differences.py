@@ -1,0 +1,127 @@
+"""How the devices of a run differ where they should be alike: which take turns, and which copy more slowly."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from causeway.core.codes import COPY_KINDS, MIGRATIONS, WITHIN_DEVICE
+from causeway.core.queries import file_source, in_document
+from causeway.core.schemas import Row
+from causeway.findings.first_screen.run_facts import IDLE, NOTICEABLE, RunFact, RunTables
+
+FEW_AT_ONCE = 0.1
+"""Share of the time in which a device of a rank works that a second one works up to, for them to take turns."""
+LEAST_PART = 0.1
+"""Share of that time that each device works at least: one that waits for all of the run takes no turn."""
+TIMES_SLOWER = 1.5
+"""Times by which copies are slower on some devices than on the fastest, to be said."""
+ALIKE_SIZES = 2.0
+"""Times by which the mean sizes of copies on two devices differ at most, for their speeds to be compared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnsFact:
+    """Devices of one process of which one at most works at a time: how many, how long one works, and two, ns."""
+
+    devices: int
+    working_ns: int
+    together_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowCopiesFact:
+    """Copies of one direction that are slower on some devices: which of how many, both speeds in GB/s, and what the
+    slowest one loses by it, ns.
+    """
+
+    direction: str
+    slow: tuple[tuple[int, int], ...]
+    devices: int
+    gb_per_s: float
+    others_gb_per_s: float
+    lost_ns: int
+    query: str
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks of the slow devices, ascending."""
+        return sorted({rank for rank, _ in self.slow})
+
+
+def turns_facts(tables: RunTables, run: RunFact) -> list[TurnsFact]:
+    """Return that the devices of a process take turns, where that leaves them idle: of the process with most time."""
+    if run.devices <= run.ranks or run.share(run.parts.get(IDLE, 0)) < NOTICEABLE:
+        return []
+    facts = [fact for folder in tables.folders for fact in _turns(folder)]
+    return sorted(facts, key=lambda fact: (-fact.working_ns, fact.devices))[:1]
+
+
+def _turns(folder: Path) -> list[TurnsFact]:
+    import duckdb
+
+    parts = [
+        f"SELECT rank, device, start_ns, start_ns + duration_ns AS end_ns FROM {file_source(path)} WHERE {which}"  # noqa: S608
+        for name, which in (("launches", "TRUE"), ("transfers", f"copy_kind NOT IN {MIGRATIONS}"), ("graphs", "TRUE"))
+        if (path := folder / f"{name}.parquet").is_file()
+    ]
+    if not parts:
+        return []
+    covered = (
+        "SELECT {of}, sum(greatest(end_ns - greatest(start_ns, coalesce(reached, start_ns)), 0))::BIGINT AS ns FROM"
+        " (SELECT *, max(end_ns) OVER (PARTITION BY {of} ORDER BY start_ns, end_ns"
+        " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached FROM events) GROUP BY {of}"
+    )
+    rows = duckdb.execute(
+        f"WITH events AS ({' UNION ALL '.join(parts)}), each AS ({covered.format(of='rank, device')}),"  # noqa: S608
+        f" of_rank AS ({covered.format(of='rank')})"
+        " SELECT count(*), any_value(of_rank.ns), sum(each.ns)::BIGINT, min(each.ns)"
+        " FROM each JOIN of_rank USING (rank) GROUP BY rank HAVING count(*) > 1"
+    ).fetchall()
+    return [
+        TurnsFact(devices=devices, working_ns=working, together_ns=whole - working)
+        for devices, working, whole, least in rows
+        if whole - working <= FEW_AT_ONCE * working and least >= LEAST_PART * working
+    ]
+
+
+def slow_copies_facts(tables: RunTables, run: RunFact) -> list[SlowCopiesFact]:
+    """Return the direction in which copies of about the same size are slower on some devices, where that costs one of
+    them a hundredth of the run or more, and most of all directions.
+    """
+    by_kind: dict[int, dict[int, Row]] = {}
+    for index, row in enumerate(tables.efficiency.get("copies", ())):
+        if row["sized_ns"] and row["bytes"] and row["kind"] not in WITHIN_DEVICE and row["kind"] not in MIGRATIONS:
+            by_kind.setdefault(row["kind"], {})[index] = row
+    path = f"{tables.dataset}/efficiency.json"
+    facts = [fact for kind, rows in by_kind.items() for fact in _slow_copies(path, kind, rows)]
+    facts = [fact for fact in facts if fact.lost_ns >= NOTICEABLE * run.elapsed_ns]
+    return sorted(facts, key=lambda fact: (-fact.lost_ns, fact.direction))[:1]
+
+
+def _slow_copies(path: str, kind: int, copies: Mapping[int, Row]) -> list[SlowCopiesFact]:
+    """Return the slow copies of a direction, from the rows of devices by their index in a document."""
+    rows = list(copies.values())
+    sizes = [row["bytes"] / row["copies"] for row in rows]
+    if len(rows) < 2 or max(sizes) > ALIKE_SIZES * min(sizes):
+        return []
+    best = max(_speed([row]) for row in rows)
+    slow = [row for row in rows if TIMES_SLOWER * _speed([row]) <= best]
+    others = [row for row in rows if TIMES_SLOWER * _speed([row]) > best]
+    if not slow:
+        return []
+    index = min(copies, key=lambda one: _speed([copies[one]]))
+    return [
+        SlowCopiesFact(
+            direction=COPY_KINDS.get(kind, "unknown"),
+            slow=tuple(sorted((row["rank"], row["device"]) for row in slow)),
+            devices=len(rows),
+            gb_per_s=_speed(slow),
+            others_gb_per_s=_speed(others),
+            lost_ns=max(round(row["sized_ns"] - row["bytes"] / _speed(others)) for row in slow),
+            query=in_document(path, "copies", index, "gb_per_s"),
+        )
+    ]
+
+
+def _speed(rows: Sequence[Row]) -> float:
+    return sum(row["bytes"] for row in rows) / sum(row["sized_ns"] for row in rows)

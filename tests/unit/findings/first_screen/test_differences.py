@@ -1,0 +1,231 @@
+"""What differs between devices, ranks and steps of a run that should be alike: numbers worked by hand."""
+
+from dataclasses import replace
+
+import first_screen_samples as made
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from first_screen_samples import MS, run, tables
+
+from causeway.core.clock import Clock
+from causeway.core.vocabulary import form_of
+from causeway.findings.first_screen import words
+from causeway.findings.first_screen.advice import advice
+from causeway.findings.first_screen.device_differences import slow_copies_facts, turns_facts
+from causeway.findings.first_screen.first_steps import first_step_facts
+from causeway.findings.first_screen.late_in_mpi import late_in_mpi
+from causeway.findings.first_screen.run_facts import IDLE, StepsFact, recording_facts
+from causeway.findings.first_screen.work import PeakFact, _after_pause, _least
+from causeway.findings.first_screen.work_classes import work_of
+
+
+def written(folder, table, rows):
+    """Write rows of a table of an export: only what is read of it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows), folder / f"{table}.parquet")
+
+
+def worked(folder, *spans):
+    """Write launches of one rank: device, start and end in ms."""
+    rows = [
+        {"rank": 0, "device": device, "start_ns": start * MS, "duration_ns": (end - start) * MS}
+        for device, start, end in spans
+    ]
+    written(folder, "launches", sorted(rows, key=lambda row: row["start_ns"]))
+
+
+ONE_PROCESS = {"devices": 2, "ranks": 1, "elapsed_ns": 100 * MS, "parts": {IDLE: 100 * MS}}
+
+
+def test_devices_of_a_process_that_work_one_after_the_other_take_turns(tmp_path):
+    """A model that is split over two GPUs by layers: each was idle half of the time, which was not explained."""
+    worked(tmp_path, *((at % 2, 10 * at, 10 * at + 9) for at in range(10)), (1, 8, 10))
+    given = tables(folders=[tmp_path])
+    (fact,) = turns_facts(given, run(**ONE_PROCESS))
+    assert (fact.devices, fact.working_ns, fact.together_ns) == (2, 91 * MS, MS)
+    assert words.of_turns(fact, run(**ONE_PROCESS)) == (
+        "The 2 GPUs of the process take turns: one works 91 ms of 100 ms, two at once 1 ms. Each is idle while another"
+        " works."
+    )
+    assert [one.words[:26] for one in advice(run(**ONE_PROCESS), [], [], [], [], [fact])] == [
+        "Give the GPUs work at once"
+    ]
+    assert turns_facts(given, run(**ONE_PROCESS | {"ranks": 2})) == []
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        [(0, 0, 50), (1, 0, 50)],  # at once
+        [(0, 0, 95), (1, 96, 100)],  # one hardly works
+    ],
+)
+def test_devices_that_work_at_once_or_hardly_at_all_take_no_turns(tmp_path, spans):
+    worked(tmp_path, *spans)
+    assert turns_facts(tables(folders=[tmp_path]), run(**ONE_PROCESS)) == []
+
+
+def copies(*speeds, size=10**9):
+    """Return rows of copies host to device, one of a gigabyte for each rank, by GB/s."""
+    return [
+        {"kind": 1, "rank": at, "device": 0, "copies": 1, "bytes": size, "sized_ns": round(size / speed)}
+        | {"duration_ns": round(size / speed), "gb_per_s": speed}
+        for at, speed in enumerate(speeds)
+    ]
+
+
+def test_ranks_whose_copies_are_slower_are_named_with_both_speeds():
+    """Two of four processes run on the socket that their GPUs are not on."""
+    many = run(devices=4, ranks=4, elapsed_ns=1000 * MS)
+    given = tables(efficiency=made.efficiency(copies=copies(25.0, 25.0, 10.0, 10.0)))
+    (fact,) = slow_copies_facts(given, many)
+    assert words.of_slow_copies(fact, many) == (
+        "Copies host to device run at 10 GB/s on ranks 2, 3, at 25 GB/s on the others: 60 ms longer (6 % of the run)."
+    )
+    (step,) = advice(many, [], [], [], [], (), [fact])
+    assert step.words.startswith("Compare NUMA node, binding and PCIe link of ranks 2, 3")
+    for alike in (copies(25.0, 20.0), copies(25.0), [*copies(25.0), *copies(10.0, size=10**6)]):
+        assert slow_copies_facts(tables(efficiency=made.efficiency(copies=alike)), many) == []
+
+
+def allreduce(folder, rank, *ms):
+    """Write calls of MPI of a rank, each of some ms; one of MPI_Wait, which says nothing."""
+    rows = [
+        {"rank": rank, "name": "MPI_Allreduce", "start_ns": 100 * MS * at, "duration_ns": one * MS}
+        for at, one in enumerate(ms)
+    ]
+    written(folder, "mpi", [*rows, {"rank": rank, "name": "MPI_Wait", "start_ns": 0, "duration_ns": 900 * MS}])
+
+
+def test_the_rank_whose_calls_of_mpi_are_shortest_is_waited_for(tmp_path):
+    """Whatever the clocks are: all leave a collective together."""
+    for rank, ms in enumerate([(20,) * 6, (1,) * 5 + (30,), (25,) * 6]):
+        allreduce(tmp_path / str(rank), rank, *ms)
+    many = run(devices=3, ranks=3, elapsed_ns=1000 * MS)
+    given = tables(folders=[tmp_path / str(rank) for rank in range(3)])
+    (fact,) = late_in_mpi(given, many)
+    assert (fact.ranks, fact.last, fact.collectives) == ([1], 5, 6)
+    assert (fact.waited_ns, fact.saved_ns) == (5 * (19 + 24) * MS, 5 * 19 * MS)
+    assert words.of_late_rank(fact, many) == (
+        "Rank 1 is last in 5 of 6 collectives. Each of the other 2 waits 108 ms on average. On time, the run is up to"
+        " 95 ms (9.5 %) shorter."
+    )
+    allreduce(tmp_path / "2", 2, 25)  # not the same collectives on all
+    assert late_in_mpi(given, many) == []
+
+
+def test_ranks_that_are_last_in_turns_are_not_waited_for(tmp_path):
+    for rank in range(4):
+        allreduce(tmp_path / str(rank), rank, *(1 if at % 4 == rank else 20 for at in range(8)))
+    given = tables(folders=[tmp_path / str(rank) for rank in range(4)])
+    assert late_in_mpi(given, run(devices=4, ranks=4, elapsed_ns=1000 * MS)) == []
+
+
+def first_step(idle_ms, compute_ms, folder=None):
+    """Return tables of a first step with so much idle time and compute more than four others of 10 ms."""
+    rows = [{"rank": 0, "step": at, "warm_up": at == 0, "idle_ns": MS, "busy_ns": 9 * MS} for at in range(5)]
+    rows[0] |= {"idle_ns": (1 + idle_ms) * MS, "busy_ns": (9 + compute_ms) * MS}
+    start = 0
+    for row in rows:
+        row |= {"start_ns": start, "duration_ns": row["idle_ns"] + row["busy_ns"]}
+        row |= {"exposed_communication_ns": 0, "exposed_copies_ns": 0}
+        start += row["duration_ns"]
+    folders = [folder] if folder else []
+    return replace(tables(folders=folders), steps_table=pa.Table.from_pylist(rows), clocks={"e0": Clock()})
+
+
+STEPS = StepsFact(
+    count=4, mean_ns=10 * MS, median_ns=10 * MS, p99_ns=None, longest_ns=10 * MS, parts={}, share=1.0, annotated=True
+)
+
+
+def test_a_first_step_is_said_to_be_longer_and_why(tmp_path):
+    """It is in no number of the others: a step of 0.6 s before 59 of 4 ms was not told."""
+    (fact,) = first_step_facts(first_step(90, 0), run(steps=STEPS))
+    assert words.of_first_step(fact) == "The first step (0) takes 100 ms, the others 10 ms: 90 ms more idle"
+    assert first_step_facts(first_step(5, 0), run(steps=STEPS)) == []
+    names = ["usual", "tried", "tried_too"]
+    written(tmp_path, "kernels", [{"kernel": at, "short_name": name} for at, name in enumerate(names)])
+    written(tmp_path, "configurations", [{"configuration": at, "kernel": at} for at in range(3)])
+    launches = [(0, 0, 9), (1, 9, 60), (2, 60, 99), (0, 101, 110)]
+    columns = [(code, 0, begin * MS, (end - begin) * MS) for code, begin, end in launches]
+    written(
+        tmp_path,
+        "launches",
+        [dict(zip(("configuration", "rank", "start_ns", "duration_ns"), one, strict=True)) for one in columns],
+    )
+    given = first_step(0, 90, tmp_path)
+    given = replace(given, efficiency=given.efficiency | {"origin_ns": 0})
+    (fact,) = first_step_facts(given, run(steps=STEPS))
+    assert words.of_first_step(fact) == (
+        "The first step (0) takes 100 ms, the others 10 ms: 90 ms more compute, most in tried, which no other step runs"
+    )
+
+
+def test_a_kernel_that_is_slower_behind_a_pause_of_its_device_is_known(tmp_path):
+    """The clock rises again within the first launches of a request."""
+    written(tmp_path, "kernels", [{"kernel": 0, "short_name": "decode"}])
+    written(tmp_path, "configurations", [{"configuration": 0, "kernel": 0}])
+    rows = []
+    for request in range(25):
+        for at in range(4):
+            start = 20 * MS * request + MS // 2 * at
+            rows.append({"rank": 0, "device": 0, "configuration": 0, "start_ns": start})
+            rows[-1]["duration_ns"] = 300_000 if at == 0 else 200_000
+    written(tmp_path, "launches", rows)
+    assert _after_pause([tmp_path], "decode") == 300_000
+    assert _after_pause([tmp_path], "another") is None
+    written(tmp_path, "launches", [row | {"duration_ns": 200_000} for row in rows])
+    assert _after_pause([tmp_path], "decode") is None
+
+
+def test_what_binds_a_kernel_names_the_level_of_memory_and_what_its_occupancy_is_limited_by():
+    fact = PeakFact(kernel="k", total_ns=MS, launches=1, compute=0.38, memory=0.41, occupancy=0.12)
+    limited = replace(fact, allowed=0.125, limited_by=_least([2, 32, None, 16]))
+    assert words.of_peak(limited).endswith("bound by neither: its registers allow 12 % of the warps at once.")
+    assert words.of_peak(replace(limited, allowed=0.9)).endswith("bound by neither: small launches or latency.")
+    bound = replace(fact, memory=0.93, levels={"DRAM": 0.31, "L2": 0.93, "L1": 0.62})
+    assert words.of_peak(bound).endswith(
+        "bound by memory, of it L2, with DRAM at 31 %: uncoalesced or repeated accesses."
+    )
+    assert words.of_peak(replace(bound, levels={"DRAM": 0.9, "L2": 0.93})).endswith("; bound by memory.")
+
+
+@pytest.mark.parametrize(
+    ("name", "operator", "demangled", "work"),
+    [
+        ("split_embedding_backward_codegen_rowwise_adagrad", "engine::SplitLookup_rowwise_adagrad", "", "embeddings"),
+        ("multi_tensor_apply_kernel", "aten::_fused_adamw_", "", "optimizer and foreach"),
+        ("device_kernel", "_vllm_fa3_C::fwd", "void cutlass::device_kernel<flash::enable_sm90<F>>", "attention"),
+        ("device_kernel", None, "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal>", "other kernels"),
+    ],
+)
+def test_work_that_an_operator_or_a_short_name_does_not_tell(name, operator, demangled, work):
+    assert work_of(name, operator, "compute", demangled) == work
+
+
+def test_steps_of_an_engine_are_named_after_what_they_compute():
+    names = ["execute_context_1(2048)_generation_31(31)", "execute_128_context_2(sq1sk2)_generation_0()", "execute"]
+    assert [form_of(name) for name in names] == [1, 1, None]
+
+
+def test_an_event_that_ends_before_it_begins_is_said_as_a_gap_may_be_it():
+    issue = {"kind": "end_before_start", "count": 1}
+    given = tables()
+    given = replace(given, quality=given.quality | {"issues": [issue]})
+    (fact,) = recording_facts(given)
+    assert words.of_recording(fact) == "1 event ends before it begins and is left out: a gap may be that."
+
+
+@pytest.mark.parametrize(
+    ("runtime", "launches", "graph"), [("HIP", 100, "a HIP graph"), ("", 100, "a CUDA or HIP graph"), ("HIP", 15, "")]
+)
+def test_a_graph_is_the_vendors_and_of_launches_that_repeat(runtime, launches, graph):
+    """It was advised for three launches of vcopy on an MI200."""
+    fact = made.idle([("launch_starved", "host code not recorded", 6)], won_ms=6)
+    short = run(launches=launches, runtime=runtime, elapsed_ns=100 * MS)
+    said = [one.words for one in advice(short, [], [fact], [], [])]
+    assert [one.partition(":")[0].partition("launches in ")[2] for one in said if "Capture" in one] == [graph] * bool(
+        graph
+    )
