@@ -5,7 +5,7 @@ Required: what config.smk sets. Sets: PAIRS (each pair of the configuration by `
 """
 
 from causeway.comparison.gate import has_limit
-from causeway.plotting.pages.gate_summary import NO_LIMIT
+from causeway.core.vocabulary import NO_LIMIT
 
 SIDES = ("baseline", "candidate")
 

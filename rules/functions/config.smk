@@ -56,7 +56,7 @@ from causeway.core.sheet import read_telemetry_sheet
 from causeway.command_line.configuration_check import configuration_schema
 from causeway.command_line.exports_without_sheet import exports_matching
 from causeway.command_line.gate_files import asks_for_verdict, withdraw_verdict
-from causeway.plotting.pages.gate_summary import UNFINISHED
+from causeway.core.vocabulary import UNFINISHED
 
 
 def stopped(message, why=UNFINISHED):

@@ -45,8 +45,7 @@ from causeway.core.formatting import counted
 from causeway.core.installation import VERSION
 from causeway.core.results import read_listing
 from causeway.core.tables import read_json
-from causeway.core.vocabulary import INCONCLUSIVE
-from causeway.plotting.pages.gate_summary import NO_LIMIT
+from causeway.core.vocabulary import INCONCLUSIVE, NO_LIMIT
 from causeway.readers.common.kernel_names import clean_text
 
 FOLDER = Path("causeway-analysis")

@@ -7,8 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.whole_files import write_whole
-from causeway.core.vocabulary import COULD_NOT_TELL
-from causeway.plotting.pages.gate_summary import UNFINISHED, gate_badge, unfinished_markdown
+from causeway.core.vocabulary import COULD_NOT_TELL, UNFINISHED
 
 VERDICTS = "gate.json"
 """What Markdown and badge are made from; beside them in the results."""
@@ -112,6 +111,8 @@ def asks_for_verdict(arguments: Sequence[str]) -> bool:
 
 def _unfinished(why: str) -> dict[str, str]:
     """Return what stands in place of Markdown and badge until the gate is judged, by the file's name."""
+    from causeway.plotting.pages.gate_summary import gate_badge, unfinished_markdown  # with the libraries of pages
+
     return {"gate.md": unfinished_markdown(why), "gate.svg": f"{gate_badge(COULD_NOT_TELL, why=why)}\n"}
 
 

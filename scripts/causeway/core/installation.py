@@ -5,8 +5,9 @@ copy inside it; which memory pool jobs take, and what is installed that they do 
 import contextlib
 import sys
 from collections.abc import Iterator
-from importlib.abc import MetaPathFinder
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 PACKAGE = Path(__file__).resolve().parents[1]
 VERSION = "1.0.0"
@@ -29,14 +30,17 @@ def workflow_folder() -> Path:
     return clone if (clone / "config").is_dir() else PACKAGE / "workflow"
 
 
-class _NotInstalled(MetaPathFinder):
-    def __init__(self, package: str) -> None:
-        self.package = package
+def _finder_without(package: str) -> Any:
+    """Return a finder of modules that says that a package is not there, and leaves every other to those that follow.
 
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
-        """Say that the package is not there; leave every other module to the finders that follow."""
-        if fullname == self.package:
+    It is none of `importlib.abc`, which takes longer to load than this package's ground floor.
+    """
+
+    def find_spec(fullname: str, path: object = None, target: object = None) -> None:
+        if fullname == package:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+    return SimpleNamespace(find_spec=find_spec)
 
 
 @contextlib.contextmanager
@@ -50,7 +54,7 @@ def hidden(package: str) -> Iterator[None]:
     if package in sys.modules:
         yield
         return
-    finder = _NotInstalled(package)
+    finder = _finder_without(package)
     sys.meta_path.insert(0, finder)
     try:
         yield

@@ -21,6 +21,7 @@ from causeway.core.vocabulary import (
     NOT_JUDGED,
     PASSES,
     REGRESSED,
+    UNFINISHED,
 )
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.labels import difference, short_names
@@ -101,8 +102,6 @@ STATES = {BROKEN: "broken", NOT_JUDGED: "not judged", INCONCLUSIVE: "not decided
 """States of limits in words, those that stop a job first."""
 COLOURS = {PASSES: theme.STATUS["ok"], REGRESSED: theme.STATUS["blocked"], COULD_NOT_TELL: theme.STATUS["caution"]}
 LABEL = "GPU performance"
-UNFINISHED = "The comparison was not finished; the log of its job says why."
-NO_LIMIT = "No limit is set, so that there is nothing to judge; set one, for example max_slowdown_percent=5."
 
 Claim = tuple[str, str | None]
 """A headline, and the name from an export that stands in it."""
