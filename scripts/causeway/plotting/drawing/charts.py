@@ -87,7 +87,7 @@ def notice(title: str, below: str, sentences: Sequence[str]) -> "Figure":
     import textwrap
 
     with theme.drawing():
-        words = "\n".join("\n".join(textwrap.wrap(plain(elided(one, 600)), 80)) for one in sentences)
+        words = "\n".join("\n".join(textwrap.wrap(plain(elided(sentence, 600)), 80)) for sentence in sentences)
         figure, axis = sheet(title, below, 0.2 * (words.count("\n") + 1) + 0.1, width=7.2)
         axis.axis("off")
         axis.text(0, 1, words, va="top", linespacing=1.5)
@@ -137,9 +137,9 @@ def time_axis(axis: "Axes", longest: float, which: str = "x", digits: int = 4, m
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     unit, size = formatting.time_unit(longest)
-    one = getattr(axis, f"{which}axis")
-    one.set_major_locator(_Scaled(size, MaxNLocator(most, steps=[1, 2, 5, 10])))
-    one.set_major_formatter(
+    ticks = getattr(axis, f"{which}axis")
+    ticks.set_major_locator(_Scaled(size, MaxNLocator(most, steps=[1, 2, 5, 10])))
+    ticks.set_major_formatter(
         FuncFormatter(lambda value, _: f"{formatting.significant(round(value / size, 9), digits)} {unit}")
     )
 

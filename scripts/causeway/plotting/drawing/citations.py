@@ -190,7 +190,7 @@ def interval(row: Sourced, name: str, first: str = "percent") -> Markup | str:
 
 FILTERS: dict[str, Callable] = {how: partial(shown, how) for how in WRITERS} | {
     "interval": interval,
-    "said": lambda one, limit=900: said(one.raw, one.query, limit),
+    "said": lambda sourced, limit=900: said(sourced.raw, sourced.query, limit),
     "counted": formatting.counted,
     "elided": elided,
     "significant": formatting.significant,

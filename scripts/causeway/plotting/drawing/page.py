@@ -99,7 +99,7 @@ def write(drawing: "Markup | Figure", path: str | Path) -> None:
     if isinstance(drawing, Markup) and text.startswith("<svg") and f'fill="{theme.PAPER}"' in text[:800]:
         text = text.replace(">", f"><style>{theme.dark_figure()}</style>", 1)  # as `theme.svg_text` has it
     if Path(path).suffix == ".html":
-        text = OUTSIDE_OF_TAGS.sub(lambda found: found[1] or unbroken(found[2]), text)
+        text = OUTSIDE_OF_TAGS.sub(lambda match: match[1] or unbroken(match[2]), text)
     write_whole(path, text)
 
 

@@ -157,10 +157,10 @@ def draw_bins(bins: pa.Table, ranking: pa.Table, clocks: dict, *, dataset: str, 
 
 def scale_of(values: np.ndarray, unit: str) -> tuple[float, str, bool, float]:
     """Return the divisor and unit of an axis of values of any shape, whether it is logarithmic, and its least value."""
-    known = values[np.isfinite(values)]
-    top = float(known.max()) if known.size else 0.0
+    finite = values[np.isfinite(values)]
+    top = float(finite.max()) if finite.size else 0.0
     name, size = formatting.time_unit(top) if unit == "ns" else (unit, 1.0)
-    positive = known[known > 0]
+    positive = finite[finite > 0]
     least = float(positive.min()) if positive.size else 1.0
     log = positive.size > 1 and top / least > LOG_BEYOND
     return size, name, log, max(least, top * 1e-6) * 0.7 if log else 0.0
@@ -215,8 +215,8 @@ def _draw_lanes(lanes: Lanes, target: str, unit: str, title: str):
     axis.set_ylim(least / size if log else 0, (top * 1.6 if log else top * 1.12) or 1.0)
     axis.yaxis.set_major_locator(LogLocator(numticks=4) if log else MaxNLocator(3))
     axis.yaxis.set_minor_formatter(NullFormatter())
-    for one in (axis.xaxis, axis.yaxis):
-        one.set_major_formatter(FuncFormatter(_thousands))
+    for ticks in (axis.xaxis, axis.yaxis):
+        ticks.set_major_formatter(FuncFormatter(_thousands))
     return figure
 
 

@@ -107,7 +107,7 @@ def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
     robust = [] if robustness is None else [f"robust {formatting.ratio(robustness)}"]
     hover = [elided(edge["source"], 300), f"{word or 'share'} {share} of {variance_of(edge['target'], of_kernels)}"]
     hover += [*judged, *([] if stability is None else [f"holds in {100 * stability:.0f} % of halves of the run"])]
-    hover += [f"{one.replace('robust', 'robustness')}{', fragile' if fragile else ''}" for one in robust]
+    hover += [f"{score.replace('robust', 'robustness')}{', fragile' if fragile else ''}" for score in robust]
     hover += [] if edge.get("q_value") is None else [formatting.q_value(edge["q_value"])]
     return Arrow(
         source=edge["source"],
@@ -146,7 +146,7 @@ def said(graph: Mapping) -> list[str]:
     """Return what a graph without arrows says in words."""
     words: list[str] = []
     for remark in [*graph["sentences"], *graph["reasons"]]:
-        if remark and not any(remark.strip().removesuffix(".").lower() in known.lower() for known in words):
+        if remark and not any(remark.strip().removesuffix(".").lower() in earlier.lower() for earlier in words):
             words.append(sentence(remark))
     return words or [f"No cause found ({formatting.counted(graph['n_rows'], 'launch')})."]
 
@@ -276,11 +276,11 @@ def _tiers(arrows: list[Arrow], nodes: Mapping) -> list[tuple[str, list[str]]]:
     """Return the tiers that have causes, in causal order, each with its members; one that is not known is a column of
     its own behind the others.
     """
-    found: dict[str, list[str]] = {}
+    members: dict[str, list[str]] = {}
     for arrow in arrows:
-        found.setdefault((nodes.get(arrow.source) or {}).get("tier") or "other", []).append(arrow.source)
-    order = [*TIERS, *sorted(set(found) - set(TIERS))]
-    return [(tier, found[tier]) for tier in order if tier in found]
+        members.setdefault((nodes.get(arrow.source) or {}).get("tier") or "other", []).append(arrow.source)
+    order = [*TIERS, *sorted(set(members) - set(TIERS))]
+    return [(tier, members[tier]) for tier in order if tier in members]
 
 
 def _cause(name: str, nodes: Mapping) -> "Box":
@@ -378,7 +378,7 @@ class Shapes:
         svg = graph.draw(prog="dot", format="svg").decode().replace('"white"', f'"{theme.PAPER}"')
         shapes = {PORT.sub("", html.unescape(name)): shape.strip() for name, shape in SHAPE.findall(svg)}
         titles = number | {ends: f"{number[ends[0]]}->{number[ends[1]]}" for ends in edges}
-        self.drawn = {one: Markup(shapes[title]) for one, title in titles.items()}  # noqa: S704 - drawn without any text
+        self.drawn = {key: Markup(shapes[title]) for key, title in titles.items()}  # noqa: S704 - drawn without any text
 
     def words(self, name: str) -> list[Markup]:
         """Return the text of a box."""

@@ -159,12 +159,12 @@ def _forest(rows: Sequence[Mapping], labels: Sequence[str], title: str, below: s
         axes.barh(floors.index, 2 * floors.floor, left=-floors.floor, height=0.72, color=FLOOR, linewidth=0)
         axes.axvline(0, color=theme.FAINT, linewidth=1)
         axes.grid(axis="x")
-        known = frame[frame.low.notna()]
-        lines = axes.hlines(known.index, known.low, known.high, color=known.colour, linewidth=1.7)
-        charts.hover(lines, known.hover)
+        intervals = frame[frame.low.notna()]
+        lines = axes.hlines(intervals.index, intervals.low, intervals.high, color=intervals.colour, linewidth=1.7)
+        charts.hover(lines, intervals.hover)
         for column, side, arrow in (("low", -1, "<"), ("high", 1, ">")):
             for cut, mark in ((False, "|"), (True, arrow)):
-                ends = known[(known[column] * side > reach) == cut]
+                ends = intervals[(intervals[column] * side > reach) == cut]
                 places = ends[column].clip(-reach, reach)
                 axes.scatter(places, ends.index, marker=mark, s=30, color=ends.colour, clip_on=False, zorder=3)
         faces = frame.colour.where(frame.low.notna(), theme.PAPER)

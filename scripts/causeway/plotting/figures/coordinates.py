@@ -297,10 +297,10 @@ def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:
     """Return a linear or logarithmic axis; zero on a logarithmic one, and a missing value, have places of their own
     below.
     """
-    known = values[np.isfinite(values)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    positive = known[known > 0]
-    if known.size and low >= 0 and positive.size and high / float(positive.min()) > WIDE:
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    positive = finite[finite > 0]
+    if finite.size and low >= 0 and positive.size and high / float(positive.min()) > WIDE:
         least = math.log10(float(positive.min()))
         high = math.log10(high)
         room = max(high - least, 1.0)
@@ -313,13 +313,13 @@ def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:
         low = zero if low == 0 else least
     else:
         places = values.copy()
-        levels = np.unique(known)
+        levels = np.unique(finite)
         marks = levels if len(levels) <= 6 else theme.nice_ticks(low, high)
         ticks = [(float(mark), formatting.quantity(float(mark), unit)) for mark in marks]
     if low == high:
         low -= 0.5
         high += 0.5
-    if known.size < values.size:
+    if finite.size < values.size:
         missing = low - 0.12 * (high - low)
         places[~np.isfinite(values)] = missing
         ticks.insert(0, (missing, "none"))

@@ -172,10 +172,10 @@ REASON_COLOURS = dict(zip(WAITING_REASONS, (*theme.PARTS[:6], *OUTSIDE), strict=
 
 def waiting_by_device(table: pa.Table) -> dict[tuple[int, int], Counter]:
     """Return ns by reason of the whole run, by rank and device; `table` has the columns of `waiting`."""
-    found: dict[tuple[int, int], Counter] = {}
+    waits: dict[tuple[int, int], Counter] = {}
     for row in rows_of_run(table):
-        found.setdefault((row["rank"], row["device"]), Counter())[row["reason"]] += row["wait_ns"]
-    return found
+        waits.setdefault((row["rank"], row["device"]), Counter())[row["reason"]] += row["wait_ns"]
+    return waits
 
 
 def draw_waiting(table: pa.Table, *, dataset: str, why: str | None = None) -> "Figure":
@@ -274,7 +274,7 @@ def parts_of(steps: pa.Table, waiting: pa.Table, step: int) -> list[RankStep]:
     idle: dict[int, Counter] = {}
     for row in rows_of_step(waiting, step):
         idle.setdefault(row["rank"], Counter())[row["reason"]] += row["wait_ns"]
-    found = []
+    ranks = []
     for row in rows_of_step(steps, step):
         exposed = {"communication": row["exposed_communication_ns"], "copies": row["exposed_copies_ns"]}
         work = {"compute": row["busy_ns"] - sum(exposed.values())} | exposed
@@ -282,8 +282,8 @@ def parts_of(steps: pa.Table, waiting: pa.Table, step: int) -> list[RankStep]:
         left = row["idle_ns"] - sum(reasons.values())
         waits = {reason: reasons[reason] + (left if reason == "unknown" else 0) for reason in WAITING_REASONS}
         parts = [(part, ns) for part, ns in (work | waits).items() if ns > 0]
-        found.append(RankStep(rank=row["rank"], parts=parts, duration_ns=row["duration_ns"]))
-    return sorted(found, key=lambda one: (-one.lost_ns, one.rank))
+        ranks.append(RankStep(rank=row["rank"], parts=parts, duration_ns=row["duration_ns"]))
+    return sorted(ranks, key=lambda rank: (-rank.lost_ns, rank.rank))
 
 
 def bars_of_step(shown: Sequence[RankStep]) -> "pd.DataFrame":
@@ -293,13 +293,13 @@ def bars_of_step(shown: Sequence[RankStep]) -> "pd.DataFrame":
     import pandas as pd
 
     rows = []
-    for one in shown:
-        whole = sum(ns for _, ns in one.parts)
-        heading = f"rank {one.rank}: {formatting.time(one.duration_ns)}"
-        heading += f"; its devices together {formatting.time(whole)}" if whole > one.duration_ns else ""
+    for rank in shown:
+        whole = sum(ns for _, ns in rank.parts)
+        heading = f"rank {rank.rank}: {formatting.time(rank.duration_ns)}"
+        heading += f"; its devices together {formatting.time(whole)}" if whole > rank.duration_ns else ""
         rows.append((heading, 0, 0, "", "", ""))
         before = 0
-        for part, ns in one.parts:
+        for part, ns in rank.parts:
             label, colour = WORK.get(part) or (f"idle: {LABELS[part]}", REASON_COLOURS[part])
             words = formatting.time(ns)
             rows.append((label, before, ns, colour, words, f"{label}: {words}"))
@@ -320,7 +320,7 @@ def draw_step_waterfall(steps: pa.Table, waiting: pa.Table, *, dataset: str) -> 
     step = usual_step(steps)
     every = [] if step is None else parts_of(steps, waiting, step)
     shown = every[:MOST_RANKS]
-    if not any(ns for one in shown for _, ns in one.parts):
+    if not any(ns for rank in shown for _, ns in rank.parts):
         return notice("Where the time of a step goes", dataset, ["No step was found, or none that takes time."])
     below = f"{elided(dataset, 60)}: a step of median length; each bar begins where the one above it ends"
     if len(every) > MOST_RANKS:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 MOST_SHOWN = {"node": 8, "rank": 16, "device": 16, "region": 12}
-GROUPS = tuple((key, one, MOST_SHOWN[one]) for one, key in TREE_LEVELS.items())
+GROUPS = tuple((key, level, MOST_SHOWN[level]) for level, key in TREE_LEVELS.items())
 """Parts of a dataset: their key, what one is called, and how many are shown."""
 MOST_SHARED = 8
 STEPS = (
@@ -57,13 +57,13 @@ def _rows(trees: Mapping[str, Mapping], groups: Sequence[tuple[str, str, int]]) 
     """Return the rows of a table: name and the trees by flavour, of which `trees` has the whole dataset's."""
     rows = [("whole dataset", trees)]
     first = next(iter(trees.values()))
-    for group, one, most in groups:
+    for group, level, most in groups:
         for name in shown_names(first[group], group, most):
-            label = name if group == "regions" else f"{one} {name}"
+            label = name if group == "regions" else f"{level} {name}"
             rows.append((label, {flavour: tree[group][name] for flavour, tree in trees.items()}))
         if (more := len(first[group]) - most) > 0:
             chosen = "longest" if group == "regions" else "least efficient"
-            rows.append((f"… and {more} more {one}s; these are the {chosen}", {}))
+            rows.append((f"… and {more} more {level}s; these are the {chosen}", {}))
     return rows
 
 
@@ -153,7 +153,7 @@ def shared_lines(gpus: Sequence[Mapping]) -> list[str]:
     """Return a line for each GPU that several ranks share: what runs on it together, and on behalf of each."""
     lines = ["GPUs that several ranks share:"] if gpus else []
     for number, gpu in enumerate(gpus[:MOST_SHARED]):
-        each = ", ".join(f"{name}: {formatting.time(one['kernel_ns'])}" for name, one in gpu["devices"].items())
+        each = ", ".join(f"{name}: {formatting.time(device['kernel_ns'])}" for name, device in gpu["devices"].items())
         times = [formatting.time(gpu[f"{name}_ns"]) for name in ("elapsed", "kernel", "at_once")]
         words = f"GPU {number + 1}, {len(gpu['devices'])} ranks: {times[0]}, kernels {times[1]}, efficiency"
         lines.append(elided(f"{words} {formatting.ratio(gpu[PARALLEL])}, at once {times[2]}; kernels of {each}", 165))
@@ -183,7 +183,7 @@ def words_of(series: Mapping) -> str:
     left_out = len(series["runs"]) - len(shown_runs(series))
     words += f"; {left_out} runs before the last one not shown" if left_out else ""
     if series["not_measured"]:
-        names = ", ".join(one["dataset"] for one in series["not_measured"])
+        names = ", ".join(run["dataset"] for run in series["not_measured"])
         words += f"\n{elided(f'without an efficiency: {names}', 150)}"
     return words
 
@@ -250,7 +250,7 @@ def _table_of_runs(axis: "Axes", runs: Sequence[Mapping]) -> None:
         [plain(elided(run["dataset"], 36)), formatting.count(run["n_devices"]), *map(_ratio, row)]
         for run, row in zip(runs, values.to_numpy().tolist(), strict=True)
     ]
-    groups = ["", "", *(flavour.label if at == 1 else "" for flavour in FLAVOURS for at in range(len(SERIES_RATIOS)))]
+    groups = ["", "", *(flavour.label if nth == 1 else "" for flavour in FLAVOURS for nth in range(len(SERIES_RATIOS)))]
     widths = [0.26, 0.07, *[0.66 / (len(heads) - 2)] * (len(heads) - 2)]
     whole = Bbox.unit()
     table = axis.table([groups, heads, *cells], colWidths=widths, cellLoc="center", edges="open", bbox=whole)

@@ -184,7 +184,7 @@ def _timelines(axis: "Axes", kernels: Sequence[Kernel]) -> None:
         lines += pieces
         peaks += peak
     axis.add_collection(LineCollection(lines, color=theme.MUTED, linewidth=0.9, capstyle="round", joinstyle="round"))
-    xs, ys = ([peak[at] for peak in peaks] for at in (0, 1))
+    xs, ys = ([peak[coordinate] for peak in peaks] for coordinate in (0, 1))
     axis.scatter(xs, ys, color=theme.DIVERGING[-2], s=8, linewidth=0, zorder=3) if peaks else None
     axis.set_xlim(-0.02, 1.02)
 
@@ -199,7 +199,7 @@ def timeline_of(values: Sequence[float | None], base: float) -> tuple[list, list
         None if value is None else (place / max(len(values) - 1, 1), base - 0.8 * value / top)
         for place, value in enumerate(values)
     ]
-    pieces = [list(filter(None, run)) for known, run in itertools.groupby(points, key=bool) if known]
+    pieces = [list(filter(None, run)) for has_value, run in itertools.groupby(points, key=bool) if has_value]
     peak = min((point for piece in pieces for point in piece), key=lambda point: (point[1], point[0]), default=None)
     return [piece if len(piece) > 1 else piece * 2 for piece in pieces], [] if peak is None else [peak]
 
@@ -222,10 +222,10 @@ def stalls_by_kernel(table: pa.Table) -> dict[str, list[dict]]:
     table : Table
         `stall_reasons`.
     """
-    found: dict[str, list[dict]] = {}
+    by_kernel: dict[str, list[dict]] = {}
     for row in table.to_pylist():
-        found.setdefault(row["kernel"], []).append(row)
-    return found
+        by_kernel.setdefault(row["kernel"], []).append(row)
+    return by_kernel
 
 
 def draw_warp_stalls(table: pa.Table, *, dataset: str) -> "Figure":

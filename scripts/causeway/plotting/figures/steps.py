@@ -52,7 +52,7 @@ def draw_steps(steps: Mapping, table: pa.Table, name: str) -> "Figure":
         height = 0.95 * len(ranks) + 0.4
         figure, axes = charts.panels(title, _words(steps, ranks), height, nrows=len(ranks), sharex=True, sharey=True)
         for rank, axis in zip(ranks, axes[:, 0], strict=True):
-            _panel(axis, frame[frame["rank"] == rank], top, [one for one in steps["slow"] if one["rank"] == rank])
+            _panel(axis, frame[frame["rank"] == rank], top, [step for step in steps["slow"] if step["rank"] == rank])
             axis.set_ylabel(f"rank {rank}", rotation=0, ha="right", va="center", color=theme.INK, labelpad=10)
         if steps["p99_ns"] is not None:
             _tail(axes[:, 0], steps["p99_ns"])
@@ -120,11 +120,11 @@ def _tail(axes: "np.ndarray", p99_ns: int) -> None:
 
 
 def _words(steps: Mapping, ranks: Sequence[int]) -> str:
-    found = sum(rank["steps"] > 0 for rank in steps["ranks"])
+    with_steps = sum(rank["steps"] > 0 for rank in steps["ranks"])
     others = {"graphs": "executions of a CUDA graph"}.get(steps["source"], "repeats of the launches")
     source = f"ranges {formatting.elided(steps['ranges'], 60)}" if steps["ranges"] else others
     words = f"Steps from {source}. Filled: slow steps; hollow: warm-up, cut at the top."
-    return words + (f" {len(ranks)} of {found} ranks." if found > len(ranks) else "")
+    return words + (f" {len(ranks)} of {with_steps} ranks." if with_steps > len(ranks) else "")
 
 
 def _panel(axis: "Axes", frame: "pd.DataFrame", top: float, slow: Sequence[Mapping]) -> None:
@@ -141,12 +141,12 @@ def _panel(axis: "Axes", frame: "pd.DataFrame", top: float, slow: Sequence[Mappi
     places = shown.set_index("step")
     for step in sorted(slow, key=lambda step: (-step["excess_ns"], step["step"]))[:MOST_LABELS]:
         words = f"step {step['step']}: {slow_words(step)}"
-        at = places.middle_ns[step["step"]]
-        share = at / axis.dataLim.x1
+        middle = places.middle_ns[step["step"]]
+        share = middle / axis.dataLim.x1
         long = 0.0062 * len(words)  # a letter's share of a panel
         left, right = (share, share + long) if share + long < 1 else (share - long, share)
         if all(left > high or right < low for low, high in taken):
             taken.append((left, right))
             side, away = ("left", 6) if left == share else ("right", -6)
-            point = (at, places.height[step["step"]])
+            point = (middle, places.height[step["step"]])
             axis.annotate(words, point, (away, 0), textcoords="offset points", ha=side, va="center")

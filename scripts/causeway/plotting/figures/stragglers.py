@@ -33,7 +33,7 @@ def draw_stragglers(stragglers: Mapping, name: str) -> "Figure":
     variance as bars.
     """
     groups = sorted(stragglers["groups"], key=lambda group: -group["waiting_ns"])
-    lines = [line for one in sentences(stragglers)[:6] for line in textwrap.wrap(plain(one), 165)]
+    lines = [line for sentence in sentences(stragglers)[:6] for line in textwrap.wrap(plain(sentence), 165)]
     is_late = bool(groups) and any(entry["pattern"] != "none" for entry in groups[0]["ranks"])
     if groups and not is_late:
         lines.append("No rank is named as a straggler, so there is no table of who waits for whom.")
@@ -67,32 +67,32 @@ def _matrix(group: Mapping, left: "Axes", right: "Axes") -> None:
     from matplotlib.collections import PolyCollection
 
     ranks = group["ranks"]
-    shown = sorted(sorted(range(len(ranks)), key=lambda at: -ranks[at]["waiting_for_it_ns"])[:MOST_RANKS])
+    shown = sorted(sorted(range(len(ranks)), key=lambda index: -ranks[index]["waiting_for_it_ns"])[:MOST_RANKS])
     waits = np.array(group["matrix_ns"], float)[np.ix_(shown, shown)]
     largest = waits.max(initial=0)
-    names = [str(ranks[at]["rank"]) for at in shown]
+    names = [str(ranks[index]["rank"]) for index in shown]
     corners = [((x, y), (x + 1, y), (x + 1, y + 1), (x, y + 1)) for y in range(len(shown)) for x in range(len(shown))]
     colours = [theme.shade(value / largest) if value else theme.PANEL for value in waits.ravel().tolist()]
     cells = left.add_collection(PolyCollection(corners, facecolor=colours, edgecolor=theme.PAPER, linewidth=1))
     pairs = [(row, column) for row in shown for column in shown]
     times = [formatting.time(group["matrix_ns"][row][column]) for row, column in pairs]
     who = [f"rank {ranks[row]['rank']} for rank {ranks[column]['rank']}" for row, column in pairs]
-    charts.hover(cells, [f"{one}: {time}" for one, time in zip(who, times, strict=True)])
+    charts.hover(cells, [f"{pair}: {time}" for pair, time in zip(who, times, strict=True)])
     middles = np.arange(len(shown)) + 0.5
     left.set(xlim=(0, len(shown)), ylim=(len(shown), 0))
     left.set_yticks(middles, [f"rank {name}" for name in names])
     every = max(1, -(-len(shown) // 16))
-    late = [place for place, at in enumerate(shown) if ranks[at]["pattern"] != "none"]
-    named = late + [place for place in range(0, len(shown), every) if all(abs(place - one) >= every for one in late)]
+    late = [place for place, index in enumerate(shown) if ranks[index]["pattern"] != "none"]
+    named = late + [place for place in range(0, len(shown), every) if all(abs(place - near) >= every for near in late)]
     left.set_xticks(middles[named], [names[place] for place in named])
     left.set_title("Rows wait for columns")
     words = f"empty: nobody waited; darkest: {formatting.time(int(largest))}"
     words += f"; {len(shown)} of {len(ranks)} ranks" if len(ranks) > len(shown) else ""
     left.set_xlabel(words + "\n", loc="left")  # an empty line before the next row's title
-    shares = [ranks[at]["last_share"] for at in shown]
+    shares = [ranks[index]["last_share"] for index in shown]
     right.barh(range(len(shown)), shares, color=theme.CLASSES["communication"], linewidth=0)
     charts.labels(right, [f"rank {name}" for name in names])
-    patterns = [ranks[at]["pattern"] for at in shown]
+    patterns = [ranks[index]["pattern"] for index in shown]
     said = [
         f"{formatting.percent(100 * share)} {'' if pattern == 'none' else pattern}".strip()
         for share, pattern in zip(shares, patterns, strict=True)
@@ -114,10 +114,10 @@ def variance_of_parts(variance: Mapping) -> tuple["pd.DataFrame", dict[str, str]
         [{key: shares[key]["value"] if key in shares else 0 for key in COLOURS} for shares in rows.values()],
         list(rows),
     )
-    words = {key: f"{key}: {_share(one)} of all launches" for key, one in variance["shares"].items()}
+    words = {key: f"{key}: {_share(share)} of all launches" for key, share in variance["shares"].items()}
     words = {key: words.get(key, key) for key in COLOURS}
-    for key, one in variance["within"].items():
-        words[key] += f", {_share(one)} within configurations"
+    for key, share in variance["within"].items():
+        words[key] += f", {_share(share)} within configurations"
     return frame.astype(float).fillna(0), words
 
 

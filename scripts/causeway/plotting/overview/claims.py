@@ -40,9 +40,10 @@ def first_screen(lines: Sequence[tuple[int, Mapping]]) -> Markup | None:
 
 def little_at_stake(findings: Sequence[tuple[int, Mapping]], target: str) -> Markup | str | None:
     """Return what is said of a whole target that costs too little to be explained; None of every other target."""
-    for number, one in findings:
-        if (one["target"], one["kind"], one["scope"], one["severity"]) == (target, "variability", "dataset", "none"):
-            words = statement("findings", number, one)["sentence"]
+    for number, finding in findings:
+        about = tuple(finding[key] for key in ("target", "kind", "scope", "severity"))
+        if about == (target, "variability", "dataset", "none"):
+            words = statement("findings", number, finding)["sentence"]
             return citations.said(words.raw, words.query)
     return None
 
@@ -55,9 +56,9 @@ def findings_list(findings: Sequence[tuple[int, Mapping]]) -> Markup | None:
     """
     if not findings:
         return None
-    worth = [one for one in findings if not is_small(one[1]) and not explains_little(one[1])]
-    worth = [one for one in worth if one[1]["kind"] != "no_cause" and one[1]["severity"] != "none"][:MOST_FINDINGS]
-    items = [finding_values(*one) for one in worth]
+    worth = [pair for pair in findings if not is_small(pair[1]) and not explains_little(pair[1])]
+    worth = [pair for pair in worth if pair[1]["kind"] != "no_cause" and pair[1]["severity"] != "none"][:MOST_FINDINGS]
+    items = [finding_values(*pair) for pair in worth]
     return rendered("findings.html", leading=items[:FIRST], listed=items[FIRST:], left=len(findings) - len(items))
 
 
@@ -148,10 +149,11 @@ def _pair(document: Mapping, rows: Sequence[Mapping], findings: Sequence[Mapping
     table = f"{folder}/comparison.parquet"
     parts = document_parts(path, document)
     kernels = of_kernels(rows)
+    page = f"{folder}/comparison.html"
     headlines = [
-        statement("findings", place, one)["headline"]
-        for place, one in enumerate(findings)
-        if one["kind"] == COMPARISON and one["scope_name"] is None and one["link"] == f"{folder}/comparison.html"
+        statement("findings", place, finding)["headline"]
+        for place, finding in enumerate(findings)
+        if finding["kind"] == COMPARISON and finding["scope_name"] is None and finding["link"] == page
     ]
     shown = names | {"headlines": headlines, "why": parts["why"]}
     shown |= {"links": citations.figure_links(links, "pair", folder), "table": table}
@@ -163,7 +165,7 @@ def _pair(document: Mapping, rows: Sequence[Mapping], findings: Sequence[Mapping
     ]
     lengths = " + ".join(value_at(side, "repeats", kind="length") for side in names)
     repeats = sum(len(document[side]["repeats"]) for side in names)
-    unread = [one["dataset"] for one in document["unread_repeats"]]
+    unread = [repeat["dataset"] for repeat in document["unread_repeats"]]
     return shown | {
         "both": Sourced(len(kernels), of_table("count(*)", table, OF_KERNELS)),
         "verdicts": verdicts,

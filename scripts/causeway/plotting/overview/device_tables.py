@@ -102,15 +102,15 @@ def collectives_by_size(table: pa.Table, name: str) -> Markup | None:
     name : str
         The dataset.
     """
-    rows = [(at, row) for at, row in enumerate(table.to_pylist()) if row["bytes"] is not None][:MOST_COLLECTIVES]
+    rows = [(index, row) for index, row in enumerate(table.to_pylist()) if row["bytes"] is not None][:MOST_COLLECTIVES]
     if not rows:
         return None
     shown = [
         (
             ", ".join(filter(None, [row["operation"].replace("_", "-"), row["algorithm"], row["protocol"]])),
-            row_parts(row, f"{name}/collective_sizes.parquet", file_row_number=at),
+            row_parts(row, f"{name}/collective_sizes.parquet", file_row_number=index),
         )
-        for at, row in rows
+        for index, row in rows
     ]
     return rendered("collectives.html", name=name, rows=shown, matched=all(row["matched"] for _, row in rows))
 
@@ -178,12 +178,12 @@ def what_limits(path: pa.Table, replay: pa.Table | None, name: str) -> Markup | 
 def _replays(replay: pa.Table, path: str) -> list[tuple[Sourced, Sourced]]:
     """Return the replays of the whole run and what each saves, the largest saving first."""
     rows = [row for row in rows_of_run(replay) if row["change"] != "nothing"]
-    found = []
+    replays = []
     for row in sorted(rows, key=lambda row: row["predicted_ns"] - row["time_ns"])[:MOST_NAMES]:
         where = f"step IS NULL AND change = '{row['change']}' AND {_is('name', row['name'])}"
         saved = Sourced(row["time_ns"] - row["predicted_ns"], of_table("time_ns - predicted_ns", path, where))
-        found.append((row_parts(row, path, where), saved))
-    return found
+        replays.append((row_parts(row, path, where), saved))
+    return replays
 
 
 def managed_memory(document: Mapping, path: str) -> Markup | None:
@@ -220,7 +220,7 @@ def gpu_time_by_operator(table: pa.Table, name: str) -> Markup | None:
     whole = int(own.gpu_ns.sum())
     if not whole or frame.name.isna().all():
         return None
-    known = int(own.gpu_ns[own.name.notna()].sum())
+    named_ns = int(own.gpu_ns[own.name.notna()].sum())
     share = "coalesce(100 * sum(gpu_ns) FILTER (name IS NOT NULL), 0) / sum(gpu_ns)"
     shown: dict[tuple, tuple[list[str], list[tuple]]] = {}
     for level, label, most in LEVELS:
@@ -232,7 +232,7 @@ def gpu_time_by_operator(table: pa.Table, name: str) -> Markup | None:
     return rendered(
         "operators.html",
         name=name,
-        share=Sourced(100 * known / whole, of_table(share, path, "level = 'operator'")),
+        share=Sourced(100 * named_ns / whole, of_table(share, path, "level = 'operator'")),
         levels=[(", ".join(labels), rows) for labels, rows in shown.values()],
     )
 

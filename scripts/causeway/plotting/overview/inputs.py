@@ -128,8 +128,8 @@ def quality_strip(quality: Mapping, place: str, levels: Mapping | None = None) -
     names = [name for name in ANALYSES if name in analyses.raw]
 
     def order(issue: Sourced) -> tuple:
-        one = issue.raw
-        return SEVERITIES.get(one["severity"], 3), one["kind"] not in NOT_WHOLE, one["kind"], one.get("export") or ""
+        raw = issue.raw
+        return SEVERITIES.get(raw["severity"], 3), raw["kind"] not in NOT_WHOLE, raw["kind"], raw.get("export") or ""
 
     issues = sorted(parts["issues"], key=order)
     in_sight = [issue for issue in issues if issue.raw["severity"] != "info"][:SHOWN_ISSUES]

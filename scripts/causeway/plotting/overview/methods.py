@@ -35,8 +35,8 @@ def methods_values(settings: Mapping, targets: Sequence = ()) -> dict[str, objec
     """
     bins = settings.get("bins", {})
     width = f"bins of {formatting.time(bins['width_us'] * 1000)}" if "width_us" in bins else "bins of one length"
-    timed = [one.bins.column("start_ns").null_count < one.bins.num_rows for one in targets if one.bins.num_rows]
-    drawn, kept = ([one.ranking[name].to_numpy() for one in targets] for name in ("control", "kept"))
+    timed = [view.bins.column("start_ns").null_count < view.bins.num_rows for view in targets if view.bins.num_rows]
+    drawn, kept = ([view.ranking[name].to_numpy() for view in targets] for name in ("control", "kept"))
     left = [not all_of.all() and not control.any() for all_of, control in zip(kept, drawn, strict=True)]
     return {
         "alike": ALIKE[bins.get("configuration", "launch_shape")],

@@ -66,9 +66,9 @@ def _row(view: "DatasetView", first: tuple[int, Mapping] | None) -> tuple:
 
 def line_of(dataset: str, lines: Sequence[tuple[int, Mapping]]) -> tuple[int, Mapping] | None:
     """Return the line that stands for a dataset, with its place; None without any."""
-    own = [one for one in lines if one[1]["dataset"] == dataset]
-    of_question = ([one for one in own if one[1]["question"] == question] for question in MATTERS_MOST)
-    return max(next(filter(None, of_question), []), key=lambda one: one[1]["wins_ns"] or 0, default=None)
+    own = [line for line in lines if line[1]["dataset"] == dataset]
+    of_question = ([line for line in own if line[1]["question"] == question] for question in MATTERS_MOST)
+    return max(next(filter(None, of_question), []), key=lambda line: line[1]["wins_ns"] or 0, default=None)
 
 
 UNFOLDED = 4
@@ -181,8 +181,8 @@ def draw_overview(
         datasets=[
             _dataset(
                 view,
-                [one for one in lines if one[1]["dataset"] == view.name],
-                [one for one in numbered if one[1]["dataset"] == view.name],
+                [line for line in lines if line[1]["dataset"] == view.name],
+                [finding for finding in numbered if finding[1]["dataset"] == view.name],
                 links,
                 folded,
             )
@@ -224,7 +224,8 @@ def _contents(datasets: Sequence[DatasetView], compared: bool) -> list[tuple[str
     """Return the parts to jump to, in words and by id: the datasets, or of a single one its targets."""
     parts = [(view.name, view.name) for view in datasets]
     if len(datasets) == 1:
-        parts = [(target_name(one.target), anchor(view.name, one.target)) for view in datasets for one in view.targets]
+        view = datasets[0]
+        parts = [(target_name(target.target), anchor(view.name, target.target)) for target in view.targets]
     parts = [("compared runs", COMPARED), *parts] if compared else parts
     return [*parts, ("methods and limits", "methods"), ("provenance", "provenance")]
 
@@ -238,14 +239,14 @@ def _dataset(
 ) -> dict[str, object]:
     """Return what the page shows of a dataset."""
     kernels = [(target, kernels_of(target.kernels)) for target in view.targets]
-    most = max(kernels, key=lambda one: len(one[1]), default=None)
+    most = max(kernels, key=lambda pair: len(pair[1]), default=None)
     counted = (len(most[1]), f"{view.name}/{most[0].target}/kernels.parquet") if most and most[1] else None
     first = findings_list(findings)
     slow = {finding["id"]: finding["verdict"] for _, finding in findings if finding["kind"] == "step"}
     measured = view.measured
     what_if = what_would_help(
         view.name,
-        [(target.target, target.searches, found) for target, found in kernels],
+        [(target.target, target.searches, its_kernels) for target, its_kernels in kernels],
         next((target.replayed for target in view.targets if target.replayed is not None), None),
     )
     return {
@@ -266,7 +267,7 @@ def _dataset(
         "findings_id": anchor(view.name, "findings"),
         "is_folded": folded,
         "time_lost": _time_lost(view, view.efficiency) if view.efficiency else None,
-        "targets": [_target(view, target, found, findings, links) for target, found in kernels],
+        "targets": [_target(view, target, its_kernels, findings, links) for target, its_kernels in kernels],
         "stalls": warp_stalls(view.stalls, view.name) if view.stalls is not None else None,
         "steps": (
             which_steps(view.steps, view.steps_table, view.name, slow, view.figures.get("steps"))
@@ -284,10 +285,10 @@ def _figure(view: DatasetView) -> Markup | None:
     """
     if view.efficiency:
         return waterfall(view.efficiency, view.name)
-    one = next((target for target in view.targets if target.kernels.num_rows), None)
-    if one is None:
+    target = next((target for target in view.targets if target.kernels.num_rows), None)
+    if target is None:
         return None
-    figure = inline(draw_kernels(one.kernels, dataset=view.name, target=one.target, most=DRAWN))
+    figure = inline(draw_kernels(target.kernels, dataset=view.name, target=target.target, most=DRAWN))
     return tag("figure", figure, class_="sheet", data_repeats="kernels")
 
 
@@ -307,7 +308,7 @@ def _parts(view: DatasetView, with_findings: bool, with_what_if: bool) -> list[t
     parts += [("where the time goes", "efficiency")] if view.efficiency else []
     parts += [("which rank", "stragglers")] if view.stragglers else []
     parts += [("which step", "steps")] if view.steps else []
-    parts += [(target_name(one.target), one.target) for one in view.targets]
+    parts += [(target_name(target.target), target.target) for target in view.targets]
     parts += [("what would help", "help")] if with_what_if else []
     return [(words, anchor(view.name, part)) for words, part in parts]
 
@@ -330,7 +331,7 @@ def _operators(view: DatasetView) -> dict[str, str]:
 
 def _target(
     view: DatasetView,
-    one: TargetView,
+    target: TargetView,
     kernels: Sequence[Kernel],
     findings: Sequence[tuple[int, Mapping]],
     links: Sequence[Mapping],
@@ -338,26 +339,26 @@ def _target(
     """Return what the page shows of a target of a dataset; of one that costs too little to be explained, that it
     does.
     """
-    name = target_name(one.target)
-    of_target = figure_links(links, "target", f"{view.name}/{one.target}")
-    little = little_at_stake(findings, one.target)
+    name = target_name(target.target)
+    of_target = figure_links(links, "target", f"{view.name}/{target.target}")
+    little = little_at_stake(findings, target.target)
     shown: dict[str, object] = {
-        "id": anchor(view.name, one.target),
+        "id": anchor(view.name, target.target),
         "name": name,
         "heading": f"{name[:1].upper()}{name[1:]}",
-        "why_empty": None if kernels else _why_empty(view.quality, one.target),
+        "why_empty": None if kernels else _why_empty(view.quality, target.target),
         "based_on": document_parts(f"{view.name}/quality.json", view.quality)["based_on"],
         "little": little,
-        "figures": joined([*of_target, interactive_link(view.name, one.target)], ", ") if kernels else None,
+        "figures": joined([*of_target, interactive_link(view.name, target.target)], ", ") if kernels else None,
     }
     if not kernels or little is not None:
         return shown
     return shown | {
-        "explained": MEMORY_STALL_EXPLAINED if one.target == MEMORY_STALL else None,
+        "explained": MEMORY_STALL_EXPLAINED if target.target == MEMORY_STALL else None,
         "heat_map": heat_map(
-            one.bins, one.ranking, dict(view.clocks), one.target, view.name, view.efficiency is not None
+            target.bins, target.ranking, dict(view.clocks), target.target, view.name, view.efficiency is not None
         ),
         "kernels": what_varies(
-            view.name, one.target, one.searches, kernels, unit_stated(one.kernels), _operators(view)
+            view.name, target.target, target.searches, kernels, unit_stated(target.kernels), _operators(view)
         ),
     }

@@ -72,7 +72,7 @@ def which_steps(
     path = f"{name}/steps.json"
     table = f"{name}/steps.parquet"
     parts = document_parts(path, document)
-    slow = sorted(enumerate(parts["slow"]), key=lambda one: (-one[1].raw["excess_ns"], one[0]))
+    slow = sorted(enumerate(parts["slow"]), key=lambda pair: (-pair[1].raw["excess_ns"], pair[0]))
     sure = [
         (rank["confidence"], place) for place, rank in enumerate(document["ranks"]) if rank["confidence"] is not None
     ]
@@ -103,5 +103,5 @@ def _verdict(step: Mapping, verdicts: Mapping[str, str]) -> str | None:
     finding, on those that are slow for the profiler, has another verdict.
     """
     key = f"/rank{step['rank']}/{step['cause']}"
-    found = {verdict for name, verdict in verdicts.items() if name.removesuffix(f"/{PROFILER}").endswith(key)}
-    return found.pop() if len(found) == 1 else None
+    matches = {verdict for name, verdict in verdicts.items() if name.removesuffix(f"/{PROFILER}").endswith(key)}
+    return matches.pop() if len(matches) == 1 else None

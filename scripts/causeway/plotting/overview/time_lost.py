@@ -69,16 +69,15 @@ def where_the_time_goes(document: Mapping, table: pa.Table, name: str, has_reaso
     nothing = facts.nothing()
     if nothing is not None:
         return rendered("time_lost.html", name=name, nothing=nothing)
-    whole, *factors = (
-        f"{one.abbreviation} {one.label}" for one in (DEVICE_RATIOS[0], *factors_of(PARALLEL, DEVICE_RATIOS))
-    )
+    ratios = (DEVICE_RATIOS[0], *factors_of(PARALLEL, DEVICE_RATIOS))
+    whole, *factors = (f"{ratio.abbreviation} {ratio.label}" for ratio in ratios)
     return rendered(
         "time_lost.html",
         name=name,
         nothing=None,
         sentences=sentences(facts, has_reasons),
         formula=f"{whole} = {' × '.join(factors)}",
-        flavour=next(one for one in FLAVOURS if one.name == COMM_AWARE),
+        flavour=next(flavour for flavour in FLAVOURS if flavour.name == COMM_AWARE),
         ratios=DEVICE_RATIOS,
         trees=tree_rows(facts, table),
         colour=colour,
@@ -108,9 +107,8 @@ def sentences(facts: Document, has_reasons: bool = False) -> list[Markup]:
 
 def _idle(facts: Document) -> tuple[Sourced, list[tuple[Sourced, str]]]:
     """Return the idle time of all devices, and its parts in percent with their reasons."""
-    times = {
-        cause: sum(one[f"idle_{cause}_ns"] for one in facts.document["breakdown"].values()) for cause in IDLE_CAUSES
-    }
+    devices = facts.document["breakdown"].values()
+    times = {cause: sum(device[f"idle_{cause}_ns"] for device in devices) for cause in IDLE_CAUSES}
     sums = {
         cause: f"list_sum(json_extract(content, '$.breakdown.*.idle_{cause}_ns')::BIGINT[])::BIGINT" for cause in times
     }
@@ -136,22 +134,22 @@ def tree_rows(facts: Document, table: pa.Table) -> list[dict]:
     device = facts.document["device"]
     regions = zip(table.column("level").to_pylist(), table.column("region").to_pylist(), strict=True)
     place = {region: number for number, (level, region) in enumerate(regions) if level == "region"}
-    found = [_tree_row(facts, [], None)]
-    for group, one, limit in groups_of(device):
+    trees = [_tree_row(facts, [], None)]
+    for group, kind, limit in groups_of(device):
         most = min(limit, MOST_PARTS)
         names = shown_names(facts.document[COMM_AWARE][group], group, most)
         rows = [_tree_row(facts, [group, name], place.get(name) if group == "regions" else None) for name in names]
         if len(device[group]) > most:
             number = facts.of(len(device[group]), f"len(json_keys(content, '$.device.{group}'))")
             rows.append({"note": "longest" if group == "regions" else "least efficient", "number": number})
-        found += [row | {"group": group, "kind": one, "first": row is rows[0]} for row in rows]
-    return found
+        trees += [row | {"group": group, "kind": kind, "first": row is rows[0]} for row in rows]
+    return trees
 
 
 def _tree_row(facts: Document, way: list[str], number: int | None) -> dict:
     """Return time and ratios of a part; regions are cited from their rows, `number`, in the table."""
     tree, whole = (
-        functools.reduce(lambda part, step: part[step], way, facts.parts[one]) for one in (COMM_AWARE, "device")
+        functools.reduce(lambda part, step: part[step], way, facts.parts[key]) for key in (COMM_AWARE, "device")
     )
     ratios = {f"{COMM_AWARE}_{ratio.name}": tree[ratio.name] for ratio in DEVICE_RATIOS}
     parts = {"elapsed_ns": whole["elapsed_ns"]} | ratios

@@ -37,23 +37,23 @@ def ranked(searches: Sequence[Search], kernels: Sequence[Kernel]) -> list[tuple[
     The times do not add up, because causes overlap. The whole dataset's what-ifs stand in where no kernel has any.
     Those of collectives are left out: their time includes waiting for the last rank.
     """
-    known = {kernel.id: kernel for kernel in kernels}
-    found: list[tuple[Sourced, int, Kernel | None]] = []
+    by_id = {kernel.id: kernel for kernel in kernels}
+    wins: list[tuple[Sourced, int, Kernel | None]] = []
     for search in searches:
-        kernel = known.get(search.graph["scope"])
+        kernel = by_id.get(search.graph["scope"])
         if kernel is not None and kernel.kind == COMMUNICATION_KERNEL:
             continue
         best: dict[str, tuple[Sourced, int, Kernel | None]] = {}
         for number, row in what_ifs_of(search):
-            one = row.raw
-            if one["verdict"] != "supported" or (one.get("saved_ns") or 0) <= 0 or one.get("asked"):
+            what_if = row.raw
+            if what_if["verdict"] != "supported" or (what_if.get("saved_ns") or 0) <= 0 or what_if.get("asked"):
                 continue
-            if one["feature"] not in best or one["saved_ns"] > best[one["feature"]][0].raw["saved_ns"]:
-                best[one["feature"]] = row, number, kernel
-        found += best.values()
-    own = [one for one in found if one[2] is not None]
+            if what_if["feature"] not in best or what_if["saved_ns"] > best[what_if["feature"]][0].raw["saved_ns"]:
+                best[what_if["feature"]] = row, number, kernel
+        wins += best.values()
+    own = [win for win in wins if win[2] is not None]
     return sorted(
-        own or found, key=lambda one: (-one[0].raw["saved_ns"], one[2].id if one[2] else "", one[0].raw["feature"])
+        own or wins, key=lambda win: (-win[0].raw["saved_ns"], win[2].id if win[2] else "", win[0].raw["feature"])
     )
 
 
@@ -67,7 +67,7 @@ def changes_of_the_run(dataset: str, replayed: pa.Table | None) -> dict[tuple[st
         `replayed_what_ifs`.
     """
     table = f"{dataset}/kernel_variability/replayed_what_ifs.parquet"
-    found = {}
+    changes = {}
     for number, row in enumerate(replayed.to_pylist() if replayed is not None else []):
         parts = row_parts(row, table, file_row_number=number)
         change = interval(parts, "run_change")
@@ -77,8 +77,8 @@ def changes_of_the_run(dataset: str, replayed: pa.Table | None) -> dict[tuple[st
             change = tag("span", "no shorter, the ", limit, " limits it")
         elif row["limited_by"] and max(ends) < NO_CHANGE:
             change = tag("span", "no shorter; limited by: ", limit)
-        found[row["kernel"], row["what_if"]] = change
-    return found
+        changes[row["kernel"], row["what_if"]] = change
+    return changes
 
 
 def what_would_help(
@@ -115,7 +115,7 @@ def what_would_help(
 
 def what_was_asked(targets: Sequence[tuple[str, Sequence[Search], Sequence[Kernel]]]) -> list[dict]:
     """Return the answers to the configuration's own questions in the order of these; equal refusals are one."""
-    found: dict[tuple[str, str], dict] = {}
+    answers: dict[tuple[str, str], dict] = {}
     for target, searches, kernels in targets:
         short = {kernel.id: kernel.short for kernel in kernels}
         for search in searches:
@@ -128,7 +128,7 @@ def what_was_asked(targets: Sequence[tuple[str, Sequence[Search], Sequence[Kerne
                 where = rows_where({"file_row_number": number})
                 query = of_table("coalesce(sentence, reason)", search.table.replace("contributions", "whatif"), where)
                 alike = f"{target} {scope}: {row['sentence']}" if row["sentence"] else f"{target} {row['reason']}"
-                one = {"question": row["asked"], "kernel": short.get(scope, whole), "target": target_name(target)}
-                one |= {"answer": Sourced(row["sentence"] or row["reason"], query), "verdict": row["verdict"]}
-                found.setdefault((row["asked"], alike), one | {"more": -1})["more"] += 1
-    return sorted(found.values(), key=lambda one: one["question"])
+                answer = {"question": row["asked"], "kernel": short.get(scope, whole), "target": target_name(target)}
+                answer |= {"answer": Sourced(row["sentence"] or row["reason"], query), "verdict": row["verdict"]}
+                answers.setdefault((row["asked"], alike), answer | {"more": -1})["more"] += 1
+    return sorted(answers.values(), key=lambda answer: answer["question"])

@@ -51,11 +51,11 @@ def interval_bars(bars: Sequence[Bar], title: str, below: str, axis: str) -> Mar
 
     def place(*values: float | None) -> str | None:
         """Return where what lies between two values begins and how wide it is, or where one is."""
-        known = [value for value in values if value is not None]
-        if len(known) < len(values):
+        numbers = [value for value in values if value is not None]
+        if len(numbers) < len(values):
             return None
-        left = 100 * (min(known) - low) / span
-        return f"left:{left:.2f}%;width:{100 * (max(known) - min(known)) / span:.2f}%"
+        left = 100 * (min(numbers) - low) / span
+        return f"left:{left:.2f}%;width:{100 * (max(numbers) - min(numbers)) / span:.2f}%"
 
     rows = [
         {
@@ -137,9 +137,9 @@ def what_if_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
 def refutations_of(rows: Sequence[Mapping]) -> list[tuple[str, list[str]]]:
     """Return the attempts to break each arrow, in the order of `REFUTERS`: passed or failed, with what was left."""
     features = list(dict.fromkeys(row["feature"] for row in rows))
-    found = {(row["feature"], row["refuter"]): row for row in rows}
+    tries = {(row["feature"], row["refuter"]): row for row in rows}
     return [
-        (elided(feature, 60), [_attempt(found.get((feature, refuter))) for refuter in REFUTERS]) for feature in features
+        (elided(feature, 60), [_attempt(tries.get((feature, refuter))) for refuter in REFUTERS]) for feature in features
     ]
 
 
@@ -227,9 +227,9 @@ def draw_examined_causes(
         What causes of single kernels do in all of them, in words.
     """
     graphs = [search.graph for search in searches]
-    known = {**names, **{graph["scope"]: graph["scope_name"] for graph in graphs if graph.get("scope_name")}}
-    short = short_names(known.values())
-    by_id = {kernel: short[name] for kernel, name in known.items()}
+    full_names = {**names, **{graph["scope"]: graph["scope_name"] for graph in graphs if graph.get("scope_name")}}
+    short = short_names(full_names.values())
+    by_id = {kernel: short[name] for kernel, name in full_names.items()}
     scopes = [scope_of(search, scope_label(search.graph, short), by_id) for search in searches]
     refuters = list(REFUTERS.values())
     values = {"title": title, "matrix": matrix, "scopes": scopes, "refuters": refuters, "over_kernels": over_kernels}
@@ -256,8 +256,8 @@ def draw_causal_graphs(graphs: Sequence[Mapping], title: str) -> dict[str, Marku
         drawn[f"{scope}.svg"] = draw_causal_graph(graph, label)
         context = draw_context_graph(graph, label)
         drawn |= {} if context is None else {f"{scope}.context.svg": context}
-        one = {"scope": scope, "svg": drawn[f"{scope}.svg"], "has_context": context is not None}
-        shown.append(one | {"full_name": full_name(graph.get("scope_name") or "")})
+        values = {"scope": scope, "svg": drawn[f"{scope}.svg"], "has_context": context is not None}
+        shown.append(values | {"full_name": full_name(graph.get("scope_name") or "")})
     n_with_causes = sum(any(edge["source"] != UNEXPLAINED for edge in graph["edges"]) for graph in graphs)
     drawn["index.html"] = rendered("graphs.html", title=title, graphs=shown, n_with_causes=n_with_causes)
     return drawn
@@ -342,5 +342,5 @@ def _ours(name: str, search: Search) -> str:
             stands = "" if name == row["feature"] else f"stands behind {row['feature']}: "
             share = formatting.percent(row["variance_percent"], row["variance_low"], row["variance_high"])
             return f"{stands}{share}, {row['verdict']}"
-    reasons = [one["reason"] for one in search.graph["dropped"] if one["feature"] == name]
+    reasons = [column["reason"] for column in search.graph["dropped"] if column["feature"] == name]
     return reasons[0] if reasons else "no cause"

@@ -100,7 +100,7 @@ def draw_comparison(
         operators=of_operators(comparison, rows),
         unshaped=", ".join(comparison["operators"]["without_shapes"]) if comparison["operators"] else "",
         longer=[side for side in SIDES if _is_longer((comparison["replayed"] or {}).get(side))],
-        attributed=short_names([one["kernel"] for key in ("kernels", "silent") for one in attributed[key]], LABEL),
+        attributed=short_names([row["kernel"] for key in ("kernels", "silent") for row in attributed[key]], LABEL),
         # the rest of one side alone is no cause that came or went
         causes=[
             row for row in comparison["causes"] or () if row["feature"] != UNEXPLAINED or row["change"] is not None
@@ -125,15 +125,15 @@ def of_operators(comparison: Mapping, rows: Sequence[Mapping]) -> list[dict]:
     if operators is None:
         return []
     by_input = not operators["without_shapes"]
-    known = {row["name"]: row["step_ns"] for row in operators["shapes"]}
+    step_times = {row["name"]: row["step_ns"] for row in operators["shapes"]}
     if not by_input:
-        known = {row["operator"]: row["step_ns"] for row in operators["decomposition"]}
+        step_times = {row["operator"]: row["step_ns"] for row in operators["decomposition"]}
     with_input = {row["operator"] for row in operators["shapes"]}
     shown = []
     for row in rows:
         name = row["candidate"] or row["baseline"]
         if row["level"] == "operator_shape" or (row["level"] == "operator" and name not in with_input):
-            shown.append(dict(row) | {"step_ns": known.get(name)})
+            shown.append(dict(row) | {"step_ns": step_times.get(name)})
     return sorted(shown, key=lambda row: -max(row["baseline_total_ns"] or 0, row["candidate_total_ns"] or 0))
 
 
@@ -150,12 +150,12 @@ def counts_of_verdicts(comparison: Mapping, rows: Sequence[Mapping]) -> str:
 def _facts(comparison: Mapping) -> list[tuple[str, str]]:
     facts = []
     for side in SIDES:
-        one = comparison[side]
-        if one["launches"] is None:
-            facts.append((f"{side}: {one['dataset']}", formatting.NOT_MEASURED))
+        run = comparison[side]
+        if run["launches"] is None:
+            facts.append((f"{side}: {run['dataset']}", formatting.NOT_MEASURED))
             continue
-        spent = f"{formatting.time(one['gpu_time_ns'])} GPU time, {formatting.counted(one['launches'], 'launch')}"
-        facts.append((f"{side}: {one['dataset']}", spent))
+        spent = f"{formatting.time(run['gpu_time_ns'])} GPU time, {formatting.counted(run['launches'], 'launch')}"
+        facts.append((f"{side}: {run['dataset']}", spent))
     if any(comparison[side]["ranks"] is None for side in SIDES):
         return facts
     facts.append(("ranks", " / ".join(formatting.count(len(comparison[side]["ranks"])) for side in SIDES)))
@@ -167,13 +167,13 @@ def _facts(comparison: Mapping) -> list[tuple[str, str]]:
     repeats = sum(len(comparison[side]["repeats"]) for side in SIDES)
     noise = f"{repeats} further run{'s' * (repeats > 1)}" if repeats else "the halves of each run"
     facts.append(("noise learned from", noise))
-    unread = [one["dataset"] for one in comparison["unread_repeats"]]
+    unread = [repeat["dataset"] for repeat in comparison["unread_repeats"]]
     return [*facts, *([("not measured", ", ".join(unread))] if unread else [])]
 
 
 def _devices(devices: Sequence[Mapping]) -> str:
     """Return devices in words, `2 × NVIDIA H100`; empty where no name is known."""
-    named = [(elided(plain(one["name"]), DEVICE_LENGTH), one["number"]) for one in devices if one["name"]]
+    named = [(elided(plain(device["name"]), DEVICE_LENGTH), device["number"]) for device in devices if device["name"]]
     return ", ".join(f"{number} × {name}" for name, number in named)
 
 
@@ -267,13 +267,13 @@ def _worse_kernels(group: Sequence[Comparison]) -> list[dict]:
     """
     claims = [{(row["baseline"], row["metric"]): row for row in rows if row["level"] == "kernel"} for _, rows in group]
     latest = [(key, row) for key, row in claims[-1].items() if row["verdict"] in FOR_THE_WORSE]
-    latest.sort(key=lambda one: (-abs((one[1]["candidate_total_ns"] or 0) * one[1]["change_percent"]), one[0]))
+    latest.sort(key=lambda pair: (-abs((pair[1]["candidate_total_ns"] or 0) * pair[1]["change_percent"]), pair[0]))
     short = short_names([key[0] for key, _ in latest], LABEL)
-    found = []
+    worse = []
     for key, row in latest:
         first = len(group) - 1
         while first and claims[first - 1].get(key, {}).get("verdict") == row["verdict"]:
             first -= 1
-        one = {"full": full_name(key[0]), "short": short[key[0]], "row": row, "runs": len(group) - first}
-        found.append(one | {"since": group[first][0]["candidate"]["dataset"]})
-    return found
+        kernel = {"full": full_name(key[0]), "short": short[key[0]], "row": row, "runs": len(group) - first}
+        worse.append(kernel | {"since": group[first][0]["candidate"]["dataset"]})
+    return worse

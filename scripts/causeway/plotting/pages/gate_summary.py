@@ -75,8 +75,8 @@ def words_about(sentence: str, name: str | None) -> str:
     """
     if name is None:
         return words(sentence)
-    before, found, after = sentence.partition(name)
-    if not name or not found:
+    before, match, after = sentence.partition(name)
+    if not name or not match:
         return code_span(sentence, len(sentence))
     return words(before) + code_span(name, len(name)) + words(after)
 
@@ -127,14 +127,15 @@ def gate_markdown(
         Per pair what the first screen says of it.
     """
     state = "closed" if verdicts["reasons"] else "open"
-    counts = {word: sum(one["state"] == word for one in verdicts["states"]) for word in STATES}
+    counts = {word: sum(limit["state"] == word for limit in verdicts["states"]) for word in STATES}
     limits = ", ".join(f"{number} {STATES[word]}" for word, number in counts.items() if number) or "none judged"
     lines = [f"### {LABEL}: {verdicts['outcome']}", "", f"The gate is {state}; limits: {limits}."]
     pairs = []
     each = zip(comparisons, claims, compared or [()] * len(comparisons), strict=True)
     for (document, rows), headlines, said in each:
         name = f"{document['baseline']['dataset']} -> {document['candidate']['dataset']}"
-        states = [one for word in STATES for one in verdicts["states"] if (one["pair"], one["state"]) == (name, word)]
+        of_pair = [limit for limit in verdicts["states"] if limit["pair"] == name]
+        states = [limit for word in STATES for limit in of_pair if limit["state"] == word]
         pairs.append((states, document, rows, headlines, said))
     pairs.sort(key=lambda pair: list(STATES).index(pair[0][0]["state"]) if pair[0] else len(STATES))
     for states, document, rows, headlines, said in pairs[:MOST_PAIRS]:

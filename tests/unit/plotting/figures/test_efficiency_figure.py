@@ -214,7 +214,7 @@ def test_the_map_groups_many_ranks(ranks, label):
 
 def shades_of(drawing):
     """The colours of a map's cells with how many cells each has."""
-    cells = re.findall(r'<path d="(M[^"]*z)" fill="(#[0-9a-f]{6})"', drawing)
+    cells = re.findall(r'<path d="(M[^"]*z)" style="fill:(#[0-9a-f]{6})"', drawing)
     return {fill: path.count("M") for path, fill in cells}
 
 
