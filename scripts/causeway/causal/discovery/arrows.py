@@ -106,12 +106,12 @@ def association_beyond(
     squares, sizes = _partial_squares(columns, stage.centring, model.residual, stage.problem.n_lags)
     left = np.maximum(stage.problem.n_independent / sizes - model.q.shape[1] - 2, 1.0)
     p_values = fdtrc(1, left, squares / np.maximum(1 - squares, 1e-12) * left)
-    at = int(np.lexsort((-squares, p_values))[0])
-    if p_values[at] * p_values.size > ALPHA or squares[at] < CLEARLY_MORE:
+    closest = int(np.lexsort((-squares, p_values))[0])
+    if p_values[closest] * p_values.size > ALPHA or squares[closest] < CLEARLY_MORE:
         return None
-    is_pair = at < len(pairs)
-    names = [candidates[numbers[i]].name for i in (pairs[at] if is_pair else (at - len(pairs),))]
-    return Association(features=tuple(sorted(names)), is_earlier=not is_pair, share=float(squares[at]))
+    is_pair = closest < len(pairs)
+    names = [candidates[numbers[i]].name for i in (pairs[closest] if is_pair else (closest - len(pairs),))]
+    return Association(features=tuple(sorted(names)), is_earlier=not is_pair, share=float(squares[closest]))
 
 
 def _launch_before(rows: Observations) -> np.ndarray:
@@ -170,8 +170,8 @@ def scope_p_value(stages: Stages, controls: list[int], between: list[float], n_b
     between : list of float
         p-values of the causes at the configuration level, where `n_between` features were tested.
     """
-    found = [np.delete(stage_p_values(stage), controls) for stage in stages.both if stage.problem.basis.owner.size]
-    return simes(np.concatenate([*found, between, np.ones(max(n_between - len(between), 0))]))
+    p_values = [np.delete(stage_p_values(stage), controls) for stage in stages.both if stage.problem.basis.owner.size]
+    return simes(np.concatenate([*p_values, between, np.ones(max(n_between - len(between), 0))]))
 
 
 def arrow_verdict(n_effective: float, share: float, role: str, between: bool = False) -> Verdict:
@@ -245,11 +245,11 @@ def shares_of(
     """
     rows = evidence.rows
     spread = np.where(evidence.spread > 0, evidence.spread, 1.0)[times.used]
-    gains = [one.slope * one.position[rows.configuration][times.used] for one in effects]
+    gains = [effect.slope * effect.position[rows.configuration][times.used] for effect in effects]
     scale = _kernels_alike(np.exp(np.sum(gains, axis=0)), times, evidence) if gains else np.ones(times.used.size)
     names, sums = times.picked(scale, spread, directions)
-    between = [_between(times, evidence, gain, scale, one) for gain, one in zip(gains, effects, strict=True)]
-    of_causes = [sums.squares[:, :-1], *(one.squares[:, :1] for one in between)]
+    between = [_between(times, evidence, gain, scale, effect) for gain, effect in zip(gains, effects, strict=True)]
+    of_causes = [sums.squares[:, :-1], *(picked.squares[:, :1] for picked in between)]
     squares = np.concatenate([*of_causes, sums.squares[:, -1:]], axis=1)
     percent = percent_of(squares)
     unit = _units(times, evidence, scale)
@@ -260,16 +260,16 @@ def shares_of(
             total_of.cross[:, among.index(cause.name)],
             total_of.steps[among.index(cause.name)],
         )
-    slopes += [(one.cross[:, 0], one.steps[0]) for one in between]
-    found = {}
-    for index, name in enumerate([*names, *(one.candidate.name for one in effects)]):
+    slopes += [(picked.cross[:, 0], picked.steps[0]) for picked in between]
+    shares = {}
+    for index, name in enumerate([*names, *(effect.candidate.name for effect in effects)]):
         cross, steps = slopes[index]
         slope = cross / np.where(steps > 0, steps, 1.0) / unit[:, None]
         effect, value_effect = (times.slope(row) for row in slope)
         contribution, variance = (times.share(row) for row in percent[:, index])
-        found[name] = Share(contribution=contribution, variance=variance, effect=effect, value_effect=value_effect)
+        shares[name] = Share(contribution=contribution, variance=variance, effect=effect, value_effect=value_effect)
     rest, rest_of_value = (times.share(row) for row in percent[:, -1])
-    return Shares(of=found, unexplained=rest, unexplained_variance=rest_of_value)
+    return Shares(of=shares, unexplained=rest, unexplained_variance=rest_of_value)
 
 
 def _kernels_alike(scale: np.ndarray, times: ScopeTimes, evidence: Evidence) -> np.ndarray:
@@ -326,7 +326,7 @@ def _between(
             chances = times.weight[own] / times.weight[own].sum()
             donors[own] = own[rng.choice(own.size, size=own.size, p=chances)]
         factor = np.expm1((gain[donors] - gain)[:, None] * slopes)
-        of_target, of_value = (one[:, None] * factor for one in (target(deviation), deviation))
+        of_target, of_value = (series[:, None] * factor for series in (target(deviation), deviation))
         sums.add(0, of_target, of_value, times.weight[:, None], position[donors] - position)
     return sums
 
@@ -459,9 +459,9 @@ def determines(number: NumericColumn, measured: np.ndarray, centring: GroupCentr
             pairs.append((np.log(np.where(rows, number.values, 1.0)), logs))
     for column, time in pairs:
         filled = np.where(rows, column, column[rows].mean())
-        one, other = (centring.weighted(series) for series in (filled, time))
-        size = float((one @ one) * (other @ other))
-        if size > 0 and (one @ other) ** 2 / size > LEAK_R2:
+        x, y = (centring.weighted(series) for series in (filled, time))
+        size = float((x @ x) * (y @ y))
+        if size > 0 and (x @ y) ** 2 / size > LEAK_R2:
             return True
     return False
 
@@ -511,7 +511,7 @@ def weigh(
         times = ScopeTimes(evidence, parents, scope.target, totals, seed, tails)
     compared = {name: Compared(times, parent, effective[name]) for name, parent in within.items()}
     times.compared = compared
-    directions = {name: one.direction for name, one in compared.items()}
+    directions = {name: comparison.direction for name, comparison in compared.items()}
     effects = [parent.effect for parent in parents if parent.effect is not None]
     mediated = [parent for parent in parents if parent.through]
     shares = shares_of(times, evidence, directions, effects, mediated)

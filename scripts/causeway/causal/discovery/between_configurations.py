@@ -38,21 +38,21 @@ def _within_kernel(values: np.ndarray, kernels: np.ndarray, weights: np.ndarray)
 
 
 def _test(
-    response: np.ndarray, columns: np.ndarray, one: int, weights: np.ndarray, kernels: np.ndarray
+    response: np.ndarray, columns: np.ndarray, tested: int, weights: np.ndarray, kernels: np.ndarray
 ) -> tuple[float, float, float]:
-    """Return p-value, partial R^2 and slope of column `one` given the others and the kernels' means."""
+    """Return p-value, partial R^2 and slope of column `tested` given the others and the kernels' means."""
     roots = np.sqrt(weights / weights.mean())
     y = _within_kernel(response, kernels, weights) * roots
     x = np.column_stack([_within_kernel(column, kernels, weights) * roots for column in columns.T])
     df = y.size - np.unique(kernels).size - x.shape[1]
-    others = np.delete(x, one, axis=1)
-    own = x[:, one]
+    others = np.delete(x, tested, axis=1)
+    own = x[:, tested]
     if others.shape[1]:
         fitted = np.linalg.lstsq(others, np.column_stack([y, own]), rcond=1e-8)[0]
         y = y - others @ fitted[:, 0]
         own = own - others @ fitted[:, 1]
     length = float(own @ own)
-    if df < 1 or length < 0.02 * float(x[:, one] @ x[:, one]) or length <= 0 or float(y @ y) <= 0:
+    if df < 1 or length < 0.02 * float(x[:, tested] @ x[:, tested]) or length <= 0 or float(y @ y) <= 0:
         return 1.0, 0.0, 0.0
     slope = float(own @ y) / length
     partial = min(slope**2 * length / float(y @ y), 1.0)
@@ -86,14 +86,14 @@ class ConfigurationLevel:
         relative = bool(np.all(self.mean[self.usable] > 0))
         self.responses = [logs] + ([logs - np.log(self.mean[self.usable])] if relative else [])
 
-    def test(self, columns: np.ndarray, one: int) -> tuple[float, float, float]:
+    def test(self, columns: np.ndarray, tested: int) -> tuple[float, float, float]:
         """Test one column given the others.
 
         Parameters
         ----------
         columns : ndarray of float, shape (configurations, k)
             Of usable configurations.
-        one : int
+        tested : int
             The column that is tested, by position.
 
         Returns
@@ -102,7 +102,7 @@ class ConfigurationLevel:
             Of the unit, ns or share of the mean, in which the column says less; 1, 0, 0 if the units disagree on the
             sign.
         """
-        results = [_test(response, columns, one, self.weights, self.kernels) for response in self.responses]
+        results = [_test(response, columns, tested, self.weights, self.kernels) for response in self.responses]
         if len({np.sign(slope) for _, _, slope in results}) > 1:
             return 1.0, 0.0, 0.0
         return max(p for p, _, _ in results), min(r2 for _, r2, _ in results), results[0][2]
@@ -155,15 +155,15 @@ def configuration_effects(
     dropped += more
     chosen = _select(level, columns)
     effects = []
-    for one in chosen:
+    for index in chosen:
         used = columns[:, chosen]
-        p_value, partial, slope = level.test(used, chosen.index(one))
-        scale = float(columns[:, one].std())
-        position = _position(merged[one])
+        p_value, partial, slope = level.test(used, chosen.index(index))
+        scale = float(columns[:, index].std())
+        position = _position(merged[index])
         position = (position - position.mean()) / scale
         effects.append(
             ConfigurationEffect(
-                candidate=merged[one],
+                candidate=merged[index],
                 slope=slope * scale,
                 position=position,
                 p_value=p_value,
@@ -218,16 +218,16 @@ def _select(level: ConfigurationLevel, columns: np.ndarray) -> list[int]:
     chosen: list[int] = []
     while len(chosen) < columns.shape[1]:
         tests = [
-            (level.test(columns[:, [*chosen, one]], len(chosen))[0], one)
-            for one in range(columns.shape[1])
-            if one not in chosen
+            (level.test(columns[:, [*chosen, index]], len(chosen))[0], index)
+            for index in range(columns.shape[1])
+            if index not in chosen
         ]
         p_value, best = min(tests)
         if p_value > limit:
             break
         chosen.append(best)
     while chosen:
-        p_value, weakest = max((level.test(columns[:, chosen], place)[0], one) for place, one in enumerate(chosen))
+        p_value, weakest = max((level.test(columns[:, chosen], place)[0], index) for place, index in enumerate(chosen))
         if p_value <= limit:
             break
         chosen.remove(weakest)

@@ -142,21 +142,21 @@ def effects_of_time(
     if not chosen:
         return {}
     sizes = [test.n_effective for stage in stages.both for test in stage.tests]
-    numbers = [index for index, one in enumerate(candidates) if not one.levels]
+    numbers = [index for index, candidate in enumerate(candidates) if not candidate.levels]
     in_scores = _with_time_first(stages, normal_scores(deviation), [candidates[index].first for index in numbers])
     near = np.argsort(-np.abs(in_scores[1:, 0]), kind="stable")[:NEAREST_TO_TIME]
     asked = np.unique([*near, *(numbers.index(index) for index in chosen)])
-    as_measured = _with_time_first(stages, deviation, [candidates[numbers[at]].values for at in asked])
+    as_measured = _with_time_first(stages, deviation, [candidates[numbers[position]].values for position in asked])
     in_scores = in_scores[np.ix_(np.append(0, 1 + asked), np.append(0, 1 + asked))]
     with_time = in_scores[1:, 0]
     plain = in_scores[1:, 1:]
     given = _given_time(plain, with_time)
     given_measured = _given_time(as_measured[1:, 1:], as_measured[1:, 0])
     n = min(sizes)
-    is_root = np.asarray([candidates[numbers[at]].tier != "counter" for at in asked])
+    is_root = np.asarray([candidates[numbers[position]].tier != "counter" for position in asked])
     acts = n * with_time**2 > RELATED
     opposed = (n * plain**2 < UNRELATED) & (n * given**2 > RELATED)
-    found = {}
+    reasons = {}
     for index in chosen:
         own = int(np.searchsorted(asked, numbers.index(index)))
         causes = acts & (is_root | (opposed & acts).any(axis=1))
@@ -168,8 +168,8 @@ def effects_of_time(
         through_time = _is_rest(plain[own], given[own], n)
         through_time &= _is_rest(as_measured[1 + own, 1:], given_measured[own], n)
         if tells.any() and np.all(through_time[causes]):
-            found[candidates[index].name] = FOLLOWS_TIME
-    return found
+            reasons[candidates[index].name] = FOLLOWS_TIME
+    return reasons
 
 
 def _with_time_first(stages: Stages, time: np.ndarray, columns: Sequence[np.ndarray]) -> np.ndarray:
@@ -232,15 +232,15 @@ def discover(
     with single_threaded():
         outcome, evidence = _discover(columns, rows, scope, totals, impossible)
         for _ in range(RECHECK_ROUNDS):
-            found = against_sign(outcome, evidence.prepared.within if evidence else ())
-            if not found:
+            reasons = against_sign(outcome, evidence.prepared.within if evidence else ())
+            if not reasons:
                 break
-            impossible |= found
+            impossible |= reasons
             outcome, evidence = _discover(columns, rows, scope, totals, impossible)
-        order_left_out = any(one.reason == TOLD_BY_RECORD for one in outcome.dropped)
+        order_left_out = any(drop.reason == TOLD_BY_RECORD for drop in outcome.dropped)
         if order_left_out and not any(_is_record(arrow) for arrow in outcome.arrows):
             outcome, evidence = _discover(columns, rows, scope, totals, impossible, order_beside_record=True)
-    dropped = sorted((*outcome.dropped, *unsearched), key=lambda one: one.feature)
+    dropped = sorted((*outcome.dropped, *unsearched), key=lambda drop: drop.feature)
     return replace(outcome, dropped=tuple(dropped)), evidence
 
 
@@ -293,8 +293,8 @@ def _discover(
         return replace(outcome, n_effective=size, refusal=NO_FEATURE, dropped=prepared.dropped), None
     stages, refused = without_slow_waves(_searched(prepared, rows, deviation), prepared.within, rows)
     effects, dropped, n_between = configuration_effects(prepared.between, rows, stages.residual, spread)
-    for one in dropped:
-        prepared.drop(one.feature, one.reason)
+    for drop in dropped:
+        prepared.drop(drop.feature, drop.reason)
     mediated = mediated_parents(stages, prepared.within, rows, deviation)
     direct = parents_within(stages, prepared.within)
     within = [*direct, *mediated]
@@ -321,7 +321,7 @@ def _discover(
     outcome = replace(
         outcome,
         n_effective=n_effective,
-        dropped=tuple(sorted((*prepared.dropped, *refused), key=lambda one: one.feature)),
+        dropped=tuple(sorted((*prepared.dropped, *refused), key=lambda drop: drop.feature)),
         notes=(
             *notes,
             *pooled,
@@ -336,7 +336,7 @@ def _discover(
     if not arrows:  # what is said to be seen holds of every candidate with as many rows
         n_effective = float(sizes[sizes >= REFUSED_BELOW].min(initial=n_effective))
         outcome = replace(outcome, n_effective=n_effective)
-        if not any(one.was_found for one in outcome.dropped):
+        if not any(drop.was_found for drop in outcome.dropped):
             outcome = replace(outcome, beyond=association_beyond(stages, prepared.within, rows, controls))
     share = detectable_share(n_effective, stages.problem.n_tests)
     outcome = replace(outcome, detectable_share=share, slow=tuple(sorted(slow)))
@@ -362,17 +362,17 @@ def _usable(columns: list[Feature], rows: Observations) -> tuple[Observations, l
     """Leave out rows without a deviation; return a reason if nothing can be said."""
     if len(rows) == 0:
         return rows, columns, "no launch has the target"
-    known = (
+    usable = (
         np.isfinite(rows.target)
         & np.isfinite(rows.signed)
         & np.isfinite(rows.mean)
         & np.isfinite(rows.weight)
         & (rows.weight > 0)
     )
-    if not known.any():
-        return rows.take(known), [], "the target holds no finite value"
+    if not usable.any():
+        return rows.take(usable), [], "the target holds no finite value"
     alone = (np.bincount(rows.configuration, minlength=1) == 1)[rows.configuration] & (rows.signed == 0)
-    keep = known & ~alone
+    keep = usable & ~alone
     if not keep.any():
         return rows.take(keep), [], "every configuration was launched once, so that no launch deviates from its mean"
     if not keep.all():
@@ -394,10 +394,10 @@ def _sizes(stages: Stages, size: float) -> tuple[np.ndarray, float]:
     typical : float
     """
     problem = stages.problem
-    found = np.full(problem.n_candidates, size)
+    sizes = np.full(problem.n_candidates, size)
     if not problem.lags.size:
-        return found, size
+        return sizes, size
     of_residual = autocorrelations(stages.centring.weighted(stages.residual)[:, None], problem.n_lags)[0]
     factors = bartlett_factor(problem.lags, of_residual)
-    np.minimum.at(found, problem.basis.owner, size / factors)
-    return found, size / float(np.median(factors))
+    np.minimum.at(sizes, problem.basis.owner, size / factors)
+    return sizes, size / float(np.median(factors))

@@ -56,7 +56,7 @@ class LeakageRecheck:
         """
         prepared = self.prepared
         chosen = [prepared.within[index] for index in stages.parents()]
-        members = {name for one in chosen if not one.levels for name in one.members if name in prepared.numbers}
+        members = {name for cause in chosen if not cause.levels for name in cause.members if name in prepared.numbers}
         suspects = sorted(name for name in members if prepared.numbers[name].is_counter)
         if not suspects:
             return False
@@ -85,7 +85,7 @@ class LeakageRecheck:
         if not self._scales:
             logarithmic = (False, True) if np.all(self.measured > 0) else (False,)
             self._scales = [
-                PairwiseRelations(self.measured, one, self.prepared.numbers, self.rows) for one in logarithmic
+                PairwiseRelations(self.measured, is_log, self.prepared.numbers, self.rows) for is_log in logarithmic
             ]
         return self._scales
 
@@ -93,15 +93,15 @@ class LeakageRecheck:
         """Return which suspects, or columns related to them, are functions of the measured value and at most one other
         column.
         """
-        found: set[str] = set()
+        leaked: set[str] = set()
         for relations in self.scales():
             relations.compute(suspects)
             for name in suspects:
                 if relations.is_monotone(name):
-                    found.add(name)
-                elif name not in found:
-                    found |= set(_decided_by_name(relations.leaked(name, self.prepared, stages)))
-        return found
+                    leaked.add(name)
+                elif name not in leaked:
+                    leaked |= set(_decided_by_name(relations.leaked(name, self.prepared, stages)))
+        return leaked
 
 
 def _decided_by_name(leaked: list[str]) -> list[str]:
@@ -112,14 +112,14 @@ def _decided_by_name(leaked: list[str]) -> list[str]:
     return computed if len(leaked) == 2 and len(computed) == 1 else leaked
 
 
-def _centred_where(series: np.ndarray, known: np.ndarray, rows: Observations) -> tuple[np.ndarray, float]:
-    """Return a series minus its configuration's mean over known rows, in standard deviations, 0 where unknown; and
+def _centred_where(series: np.ndarray, usable: np.ndarray, rows: Observations) -> tuple[np.ndarray, float]:
+    """Return a series minus its configuration's mean over usable rows, in standard deviations, 0 elsewhere; and
     its spread.
     """
-    safe = np.where(known, series, 0.0)
-    means = group_means(safe, rows.configuration, rows.weight * known)
-    centred = np.where(known, safe - means[rows.configuration], 0.0)
-    spread = float(np.sqrt((centred**2).sum() / max(int(known.sum()), 1)))
+    safe = np.where(usable, series, 0.0)
+    means = group_means(safe, rows.configuration, rows.weight * usable)
+    centred = np.where(usable, safe - means[rows.configuration], 0.0)
+    spread = float(np.sqrt((centred**2).sum() / max(int(usable.sum()), 1)))
     return (centred / spread, spread) if spread > 0 else (centred, 1.0)
 
 
@@ -163,28 +163,28 @@ class PairwiseRelations:
         self.known = np.empty(shape, np.float32)
         self.spread = np.empty(shape[0])
         for i, number in enumerate(numbers.values()):
-            known = number.known & (number.values > 0) if logarithmic else number.known
+            usable = number.known & (number.values > 0) if logarithmic else number.known
             logarithm = logarithmic and number.column.unit != "bytes"  # whose values are logarithms already
             with np.errstate(divide="ignore", invalid="ignore"):
                 series = np.log(number.values) if logarithm else number.values
-            self.values[i], self.spread[i] = _centred_where(series, known, rows)
-            self.known[i] = known
+            self.values[i], self.spread[i] = _centred_where(series, usable, rows)
+            self.known[i] = usable
         self._residuals: dict[int, np.ndarray] = {}
         self._monotone: dict[str, bool] = {}
 
-    def rows_of(self, one: int) -> np.ndarray:
+    def rows_of(self, column: int) -> np.ndarray:
         """Return the mask of rows on which a column is known, shape (n_rows,)."""
-        return self.known[one] > 0
+        return self.known[column] > 0
 
     def is_monotone(self, name: str) -> bool:
         """Tell whether a column is a monotone function of the measured value."""
         if name not in self._monotone:
-            mine = self.rows_of(self.position[name])
-            values = self.values[self.position[name], mine]
+            rows = self.rows_of(self.position[name])
+            values = self.values[self.position[name], rows]
             self._monotone[name] = bool(
-                mine.sum() >= FEWEST_ROWS
+                rows.sum() >= FEWEST_ROWS
                 and np.unique(values).size >= FEWEST_ROWS
-                and abs(np.corrcoef(normal_scores(values.astype(float)), normal_scores(self.measured[mine]))[0, 1])
+                and abs(np.corrcoef(normal_scores(values.astype(float)), normal_scores(self.measured[rows]))[0, 1])
                 > MONOTONE
             )
         return self._monotone[name]
@@ -195,16 +195,16 @@ class PairwiseRelations:
 
         If nothing tells the leaked feature of the pair: both, and what is related to either of them.
         """
-        one = self.position[name]
+        column = self.position[name]
         there = np.asarray([other in prepared.numbers for other in self.names])
-        residual = np.where(there, self.residual(one), 1.0)
+        residual = np.where(there, self.residual(column), 1.0)
         helper = int(np.argmin(residual))
         if residual[helper] >= 1.0 - LEAK_R2:
             return []
-        pair = [one] if helper == one else [one, helper]
+        pair = [column] if helper == column else [column, helper]
         if not self.is_exact(pair):
             return []
-        if helper == one:
+        if helper == column:
             return [name]
         exact = [np.flatnonzero(there & (self.residual(member) < 1.0 - LEAK_R2)) for member in pair]
         related = {int(i) for positions in exact for i in positions} | set(pair)
@@ -213,49 +213,49 @@ class PairwiseRelations:
 
     def is_exact(self, members: list[int]) -> bool:
         """Tell whether some columns give the measured value back but for rounding, on the rows where all are known."""
-        rows = np.all([self.rows_of(one) for one in members], axis=0)
+        rows = np.all([self.rows_of(member) for member in members], axis=0)
         columns = self.values[members][:, rows].T.astype(float)
         design = np.column_stack([np.ones(rows.sum()), columns])
         measured = self.measured[rows]
         slopes = np.linalg.lstsq(design, measured, rcond=None)[0]
         if is_exact(measured - design @ slopes, measured - measured.mean(), self.level):
             return True
-        raw = [self.raw_values[one][rows] for one in members]
+        raw = [self.raw_values[member][rows] for member in members]
         return (
             self.positive
             and len(members) == 2
-            and any(is_image(one, other, self.raw_measured[rows]) for one, other in (raw, raw[::-1]))
+            and any(is_image(column, other, self.raw_measured[rows]) for column, other in (raw, raw[::-1]))
         )
 
-    def residual(self, one: int) -> np.ndarray:
+    def residual(self, column: int) -> np.ndarray:
         """Return what the measured value and each other column leave of a column, shape (p,), 1 - R^2; in its own place
         what the measured value alone leaves.
 
         1 where the measured value is not needed, or a column is known on too few of the rows.
         """
-        if one not in self._residuals:
-            self.compute([self.names[one]])
-        return self._residuals[one]
+        if column not in self._residuals:
+            self.compute([self.names[column]])
+        return self._residuals[column]
 
     def compute(self, names: list[str]) -> None:
         """Work out the residuals of some columns, many at once."""
         new = [self.position[name] for name in names if self.position[name] not in self._residuals]
         for first in range(0, len(new), AT_ONCE):
             some = new[first : first + AT_ONCE]
-            mine = self.known[some]
+            usable = self.known[some]
             x = self.values[some]
             t = self.measured.astype(np.float32)
-            on_known = _sums([mine, x, mine * t, x * x, mine * t * t, x * t], self.known)
-            on_values = _sums([mine, x, mine * t], self.values)
-            squares = _sums([mine], np.square(self.values))
-            for i, one in enumerate(some):
-                self._residuals[one] = self._of_sums(one, on_known[:, i], on_values[:, i], squares[0, i])
+            on_known = _sums([usable, x, usable * t, x * x, usable * t * t, x * t], self.known)
+            on_values = _sums([usable, x, usable * t], self.values)
+            squares = _sums([usable], np.square(self.values))
+            for i, column in enumerate(some):
+                self._residuals[column] = self._of_sums(column, on_known[:, i], on_values[:, i], squares[0, i])
 
-    def _of_sums(self, one: int, on_known: np.ndarray, on_values: np.ndarray, squares: np.ndarray) -> np.ndarray:
+    def _of_sums(self, column: int, on_known: np.ndarray, on_values: np.ndarray, squares: np.ndarray) -> np.ndarray:
         """Return the residuals of column x; the sums are those of 1, x, t, x², t², xt over the rows of each u, of u,
         xu, tu, and of u².
         """
-        size = on_known[0, one]
+        size = on_known[0, column]
         counts = np.maximum(on_known[0], 1.0)
         mean_x = on_known[1] / counts
         mean_t = on_known[2] / counts
@@ -284,10 +284,10 @@ class PairwiseRelations:
                 partial = (cov_xu - cov_xt * cov_tu / var_t) / np.sqrt(x_given_t * u_given_t)
                 sizes = self.spread * np.sqrt(np.maximum(u_given_t, 0.0))
                 usable &= in_proportion(
-                    np.nan_to_num(partial), self.spread[one] * np.sqrt(np.maximum(x_given_t, 0.0)), sizes
+                    np.nan_to_num(partial), self.spread[column] * np.sqrt(np.maximum(x_given_t, 0.0)), sizes
                 )
         residual = np.where(usable & (without > NOT_ROUNDING) & (residual < STILL_LEFT * without), residual, 1.0)
-        residual[one] = alone[one] if size >= FEWEST_ROWS and alone[one] < 1.0 - LEAK_R2 else 1.0
+        residual[column] = alone[column] if size >= FEWEST_ROWS and alone[column] < 1.0 - LEAK_R2 else 1.0
         return residual
 
     def _leaked_of(self, pair: list[int], related: set[int], prepared: Prepared, stages: Stages) -> int | None:
@@ -298,15 +298,17 @@ class PairwiseRelations:
         rows = self.rows_of(pair[0]) & self.rows_of(pair[1])
         roots = stages.centring.roots[:, None]
         columns, measured = (
-            (one.T * roots)[rows] - (one.T * roots)[rows].mean(axis=0)
-            for one in (self.values[pair], self.measured[None, :])
+            (series.T * roots)[rows] - (series.T * roots)[rows].mean(axis=0)
+            for series in (self.values[pair], self.measured[None, :])
         )
-        index = leaked_by_itself(measured[:, 0], columns, [one.column.values for one in numbers], self.raw_measured)
+        index = leaked_by_itself(
+            measured[:, 0], columns, [number.column.values for number in numbers], self.raw_measured
+        )
         if index is not None:
             return index
         related = related | self._images_of(related, prepared)
         names = {self.names[i] for i in related}
-        values = [one.values for one in prepared.within if names.isdisjoint(one.members)]
+        values = [candidate.values for candidate in prepared.within if names.isdisjoint(candidate.members)]
         size = stages.problem.n_independent
         thirds = [i for i, name in enumerate(self.names) if i not in related and name in prepared.numbers]
         beside = ResidualColumns(

@@ -79,24 +79,24 @@ def mediated_parents(
         Standardised.
     """
     direct = stages.parents()
-    mediators = [one for one in direct if not is_root(candidates[one])]
-    roots = [one for one in candidates if is_root(one)]
-    if not mediators or not any(_may_be_named(one) for one in roots):
+    mediators = [index for index in direct if not is_root(candidates[index])]
+    roots = [candidate for candidate in candidates if is_root(candidate)]
+    if not mediators or not any(_may_be_named(root) for root in roots):
         return []
-    found = run_stages(roots, DesignCache(rows), deviation)
-    found, _ = without_slow_waves(found, roots, rows)
-    known = {candidates[one].name for one in direct}
+    of_roots = run_stages(roots, DesignCache(rows), deviation)
+    of_roots, _ = without_slow_waves(of_roots, roots, rows)
+    direct_names = {candidates[index].name for index in direct}
     hidden = {}
-    for index in found.parents():
-        if _may_be_named(roots[index]) and roots[index].name not in known:
-            through = mediators_of(stages, found, index, mediators)
+    for index in of_roots.parents():
+        if _may_be_named(roots[index]) and roots[index].name not in direct_names:
+            through = mediators_of(stages, of_roots, index, mediators)
             if through:
-                hidden[roots[index].name] = ", ".join(candidates[one].name for one in through)
+                hidden[roots[index].name] = ", ".join(candidates[mediator].name for mediator in through)
     if not hidden:
         return []
     parents = []
-    for parent in parents_within(found, roots):
-        p_value = bonferroni(parent.p_value, stages.problem.n_tests / found.problem.n_tests)
+    for parent in parents_within(of_roots, roots):
+        p_value = bonferroni(parent.p_value, stages.problem.n_tests / of_roots.problem.n_tests)
         if parent.candidate.name in hidden and p_value <= SIGNIFICANT:
             parents.append(replace(parent, p_value=p_value, through=hidden[parent.candidate.name]))
     return parents
@@ -138,7 +138,7 @@ def mediators_of(stages: Stages, roots: Stages, root: int, mediators: Sequence[i
                 test.partial_r2 for stage in stages.both for test in stage.tests if test.candidate == mediator
             )
             carried[mediator] = float(shares[0]) * strongest
-    return sorted(carried, key=lambda one: (-carried[one], one))
+    return sorted(carried, key=lambda mediator: (-carried[mediator], mediator))
 
 
 def _stage(ground: Design, name: StageName, values: np.ndarray, unit: float, given: tuple[int, ...] = ()) -> Stage:
@@ -180,11 +180,11 @@ def _beside_mean(scale: Stage, mean: Stage) -> Stage:
     """
     kept = []
     for test in scale.tests:
-        others = [one for one in scale.chosen if one != test.candidate]
+        others = [other for other in scale.chosen if other != test.candidate]
         near = np.abs(scale.problem.firsts_like(test.candidate)) > ALTERNATIVE_CORRELATION
         score = fit_scores(linear_model_of(scale.problem, scale.response, others))
         as_well = near & (score < score[test.candidate] + ORIGINAL)
-        related = [one for one in mean.chosen if as_well[one] and one not in scale.chosen]
+        related = [parent for parent in mean.chosen if as_well[parent] and parent not in scale.chosen]
         if related:
             again = scale.pruner.test(scale.response, test.candidate, [*others, *related])
             if again.p_value > significance_level(scale.problem, len(scale.tests)) or again.partial_r2 < MIN_PARTIAL_R2:
@@ -212,20 +212,20 @@ def run_stages(candidates: list[Candidate], grounds: DesignCache, deviation: np.
     residual = _residual(mean, deviation)
     size = scale_response(residual, rows.weight)
     scale = _beside_mean(_stage(plain, "scale", size, 1.0), mean)
-    found = Stages(mean, scale, plain.problem, plain.centring, residual)
+    stages = Stages(mean, scale, plain.problem, plain.centring, residual)
     for _ in range(WEIGHTED_ROUNDS):
-        again = _weighted(found, candidates, grounds, deviation, size)
+        again = _weighted(stages, candidates, grounds, deviation, size)
         if again is None:
             break
-        done = set(again[0].scale.chosen) == set(found.scale.chosen)
-        found, size = again
+        done = set(again[0].scale.chosen) == set(stages.scale.chosen)
+        stages, size = again
         if done:
             break
-    return found
+    return stages
 
 
 def _weighted(
-    found: Stages, candidates: list[Candidate], grounds: DesignCache, deviation: np.ndarray, size: np.ndarray
+    stages: Stages, candidates: list[Candidate], grounds: DesignCache, deviation: np.ndarray, size: np.ndarray
 ) -> tuple[Stages, np.ndarray] | None:
     """Return what both stages find when rows are weighted by their precision, and the response of the scale; None if
     weights do not hold.
@@ -233,16 +233,16 @@ def _weighted(
     They hold if rows are many and nearly independent, and the causes of the scale that gave the weights are found again
     with them: what was taken for scale and was a bent mean is not.
     """
-    if not found.scale.tests or found.problem.n_independent < FEW_ROWS or not nearly_independent(found.scale):
+    if not stages.scale.tests or stages.problem.n_independent < FEW_ROWS or not nearly_independent(stages.scale):
         return None
     rows = grounds.rows
-    spread = _spread(found.scale, size, rows.weight)
-    standard, unit = clipped_deviation(found.residual / spread, rows.weight)
-    pulled = found.centring.centred(deviation) - found.residual + spread * standard * unit
-    mean = _stage(grounds.weighted(candidates, spread**-2), "mean", pulled, 1.0, tuple(found.scale.chosen))
+    spread = _spread(stages.scale, size, rows.weight)
+    standard, unit = clipped_deviation(stages.residual / spread, rows.weight)
+    pulled = stages.centring.centred(deviation) - stages.residual + spread * standard * unit
+    mean = _stage(grounds.weighted(candidates, spread**-2), "mean", pulled, 1.0, tuple(stages.scale.chosen))
     residual = _residual(mean, deviation)
     size = scale_response(residual, rows.weight)
     scale = _beside_mean(_stage(grounds.weighted(candidates, spread ** (-2 * POWER)), "scale", size, 1.0), mean)
-    if not set(found.scale.chosen) <= set(scale.chosen):
+    if not set(stages.scale.chosen) <= set(scale.chosen):
         return None
-    return Stages(mean, scale, found.problem, found.centring, residual), size
+    return Stages(mean, scale, stages.problem, stages.centring, residual), size

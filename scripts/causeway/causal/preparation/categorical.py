@@ -47,7 +47,7 @@ LONG = 12
 
 def ranks_of(columns: Sequence[Feature], n_rows: int) -> np.ndarray:
     """Return the number of each row's rank, 0, 1, ...; int, shape (n_rows,). Without several ranks all are 0."""
-    rank = next((one for one in columns if one.name == "rank" and one.values.dtype == object), None)
+    rank = next((column for column in columns if column.name == "rank" and column.values.dtype == object), None)
     return np.zeros(n_rows, np.int64) if rank is None else distinct_texts(rank.values.tolist(), "")[1]
 
 
@@ -69,15 +69,15 @@ def is_repeated(rows: np.ndarray, ranks: np.ndarray) -> bool:
     return bool(count >= MIN_LEVEL_ROWS and count >= 2 * np.unique(ranks[rows]).size)
 
 
-def differing_rows(values: np.ndarray, known: np.ndarray, rows: Observations) -> np.ndarray:
-    """Return which known values differ from the median of their configuration, which is the commonest value where
+def differing_rows(values: np.ndarray, recorded: np.ndarray, rows: Observations) -> np.ndarray:
+    """Return which recorded values differ from the median of their configuration, which is the commonest value where
     nearly all are one.
 
     Parameters
     ----------
     values : ndarray of float, shape (n_rows,)
         Without NaN.
-    known : ndarray of bool, shape (n_rows,)
+    recorded : ndarray of bool, shape (n_rows,)
     rows : Observations
 
     Returns
@@ -88,7 +88,7 @@ def differing_rows(values: np.ndarray, known: np.ndarray, rows: Observations) ->
     counts = np.bincount(rows.configuration)
     firsts = np.cumsum(counts) - counts
     middle = values[order][np.minimum(firsts + counts // 2, values.size - 1)]
-    return known & (values != middle[rows.configuration])
+    return recorded & (values != middle[rows.configuration])
 
 
 def category_candidates(
@@ -238,10 +238,10 @@ def pooling_notes(candidates: Sequence[Candidate], causes: Collection[str]) -> l
     causes : collection of str
         Names of candidates.
     """
-    found = []
-    for one in candidates:
-        most = MAX_PLACES if one.group == PLACEMENT else MAX_LEVELS
-        if one.pooled and (one.name in causes or len(one.levels) > most):
-            many = f"{count(len(one.pooled))} level{'s' if len(one.pooled) > 1 else ''}"
-            found.append(f"{one.name}: {OTHER} stands for {many}: {listed(one.pooled)}")
-    return found
+    notes = []
+    for candidate in candidates:
+        most = MAX_PLACES if candidate.group == PLACEMENT else MAX_LEVELS
+        if candidate.pooled and (candidate.name in causes or len(candidate.levels) > most):
+            many = f"{count(len(candidate.pooled))} level{'s' if len(candidate.pooled) > 1 else ''}"
+            notes.append(f"{candidate.name}: {OTHER} stands for {many}: {listed(candidate.pooled)}")
+    return notes

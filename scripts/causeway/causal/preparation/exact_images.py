@@ -168,12 +168,12 @@ def _steps_of_both(values: np.ndarray, times: np.ndarray) -> int:
         By time, then by value; the values do not fall.
     """
     count = 0
-    value = -np.inf
-    time = -np.inf
-    for one, when in zip(values.tolist(), times.tolist(), strict=True):
-        if one > value and when > time:
-            value = one
-            time = when
+    last_value = -np.inf
+    last_time = -np.inf
+    for value, time in zip(values.tolist(), times.tolist(), strict=True):
+        if value > last_value and time > last_time:
+            last_value = value
+            last_time = time
             count += 1
             if count == FEWEST_ROWS:
                 break
@@ -230,11 +230,13 @@ def is_affine_image(column: np.ndarray, other: np.ndarray) -> bool:
     (True, False)
     """
     rows = np.isfinite(column) & np.isfinite(other)
-    (few, y), (many, x) = sorted(((np.unique(one[rows]).size, one[rows]) for one in (column, other)), key=_first)
+    (few, y), (many, x) = sorted(
+        ((np.unique(series[rows]).size, series[rows]) for series in (column, other)), key=_first
+    )
     if many < FEWEST_ROWS or few < FEW_VALUES:
         return False
     y_unit, x_unit = (np.abs(series).max() for series in (y, x))
-    y_centred, x_centred = (one / unit - np.mean(one / unit) for one, unit in ((y, y_unit), (x, x_unit)))
+    y_centred, x_centred = (series / unit - np.mean(series / unit) for series, unit in ((y, y_unit), (x, x_unit)))
     slope = float(x_centred @ y_centred / (x_centred @ x_centred))
     residual = y_centred - slope * x_centred
     left = float(np.sqrt(np.mean(residual**2)))
@@ -309,7 +311,7 @@ def product_images(
     columns: Sequence[np.ndarray],
     counters: Sequence[bool],
     time: np.ndarray,
-    calculated: Callable[[np.ndarray, np.ndarray, np.ndarray], int | None] = lambda one, other, time: None,
+    calculated: Callable[[np.ndarray, np.ndarray, np.ndarray], int | None] = lambda column, other, time: None,
 ) -> np.ndarray:
     """Return the counters that were computed from the time and another column, where the form of the relation tells.
 
@@ -336,9 +338,9 @@ def product_images(
     An exact relation makes the unit vectors of an image and of a column equal but for the sign. Pairs that may be equal
     are looked up among their projections on a few orthonormal directions, which never lengthen a distance.
     """
-    found = np.zeros(len(columns), bool)
+    computed = np.zeros(len(columns), bool)
     if len(columns) < 2 or time.size <= PROJECTIONS:
-        return found
+        return computed
     directions = np.linalg.qr(generator(0, "exact images").standard_normal((time.size, PROJECTIONS)))[0]
     projected = np.stack([_projected(column, directions) for column in columns])
     tree = cKDTree(np.concatenate([projected, -projected]))
@@ -350,13 +352,13 @@ def product_images(
         images = [i for i in sorted(others) if is_image(columns[j], columns[i], time)]
         one_way = {i for i in images if _of_one_form(columns[j], columns[i], time)}
         both_ways = [columns[i] for i in images if i not in one_way]
-        found[j] = any(
+        computed[j] = any(
             not counters[i]
-            or (i in one_way and not any(is_affine_image(columns[i], one) for one in both_ways))
+            or (i in one_way and not any(is_affine_image(columns[i], column) for column in both_ways))
             or calculated(columns[j], columns[i], time) == 0
             for i in images
         )
-    return found
+    return computed
 
 
 def _projected(column: np.ndarray, directions: np.ndarray) -> np.ndarray:
@@ -379,9 +381,9 @@ AT_ONCE = 256
 def images_of_leaked(numbers: Sequence[NumericColumn], leaked: Sequence[NumericColumn]) -> dict[str, str]:
     """Return the names of counters that are affine images of leaked ones, each with the name of that one."""
     counters = [number for number in numbers if number.is_counter]
-    raw, given = ([np.asarray(one.column.values, dtype=float) for one in some] for some in (counters, leaked))
-    found = zip(counters, affine_images(raw, given), strict=True)
-    return {number.name: leaked[at].name for number, at in found if at is not None}
+    raw, given = ([np.asarray(number.column.values, dtype=float) for number in some] for some in (counters, leaked))
+    images = zip(counters, affine_images(raw, given), strict=True)
+    return {number.name: leaked[source].name for number, source in images if source is not None}
 
 
 def affine_images(columns: Sequence[np.ndarray], leaked: Sequence[np.ndarray]) -> list[int | None]:
@@ -393,44 +395,44 @@ def affine_images(columns: Sequence[np.ndarray], leaked: Sequence[np.ndarray]) -
     columns, leaked : sequence of ndarray of float, shape (n_rows,)
         As measured, NaN where missing.
     """
-    found: list[int | None] = [None] * len(columns)
+    positions: list[int | None] = [None] * len(columns)
     sources = dict(enumerate(leaked))
-    number = {at: at for at in sources}
+    number = {index: index for index in sources}
     while sources:
-        rest = [at for at, one in enumerate(found) if one is None]
-        near = _nearest_columns([columns[at] for at in rest], list(sources.values()))
+        rest = [index for index, position in enumerate(positions) if position is None]
+        near = _nearest_columns([columns[index] for index in rest], list(sources.values()))
         names = list(sources)
         new = {}
-        for at, chosen in zip(rest, near, strict=True):
-            source = next((names[i] for i in chosen if is_affine_image(columns[at], sources[names[i]])), None)
+        for index, chosen in zip(rest, near, strict=True):
+            source = next((names[i] for i in chosen if is_affine_image(columns[index], sources[names[i]])), None)
             if source is not None:
-                found[at] = number[len(leaked) + at] = number[source]
-                new[len(leaked) + at] = columns[at]
+                positions[index] = number[len(leaked) + index] = number[source]
+                new[len(leaked) + index] = columns[index]
         sources = new
-    return found
+    return positions
 
 
 def _nearest_columns(columns: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> list[list[int]]:
     """Return for each column the others that a line leaves little of, on the rows where both are known, the nearest
     first, `NEAREST` at most.
     """
-    known, values = _known_and_standardised(others)
+    finite, values = _known_and_standardised(others)
     squares = values**2
-    found = []
+    nearest = []
     for first in range(0, len(columns), AT_ONCE):
-        mine, own = _known_and_standardised(columns[first : first + AT_ONCE])
-        size = np.maximum(mine @ known.T, 1.0)
-        mean_own = own @ known.T / size
-        mean_values = mine @ values.T / size
-        spread_own = own**2 @ known.T / size - mean_own**2
-        spread_values = mine @ squares.T / size - mean_values**2
+        own_finite, own = _known_and_standardised(columns[first : first + AT_ONCE])
+        size = np.maximum(own_finite @ finite.T, 1.0)
+        mean_own = own @ finite.T / size
+        mean_values = own_finite @ values.T / size
+        spread_own = own**2 @ finite.T / size - mean_own**2
+        spread_values = own_finite @ squares.T / size - mean_values**2
         covariance = own @ values.T / size - mean_own * mean_values
         scale = spread_own * spread_values
         explained = np.where(scale > 0, covariance**2 / np.where(scale > 0, scale, 1.0), 0.0)
         for row in explained:
             order = np.argsort(-row, kind="stable")[:NEAREST]
-            found.append([int(at) for at in order if row[at] > NEAR_LINE])
-    return found
+            nearest.append([int(position) for position in order if row[position] > NEAR_LINE])
+    return nearest
 
 
 def _known_and_standardised(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -438,13 +440,13 @@ def _known_and_standardised(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, 
     shape (n_columns, n_rows) each.
     """
     shape = (len(columns), columns[0].size if columns else 0)
-    known = np.zeros(shape, np.float32)
+    finite = np.zeros(shape, np.float32)
     values = np.zeros(shape, np.float32)
-    for at, column in enumerate(columns):
+    for index, column in enumerate(columns):
         there = np.isfinite(column)
-        known[at] = there
+        finite[index] = there
         if there.any():
             series = column[there] / (np.abs(column[there]).max() or 1.0)
             spread = series.std()
-            values[at, there] = (series - series.mean()) / (spread if spread > 0 else 1.0)
-    return known, values
+            values[index, there] = (series - series.mean()) / (spread if spread > 0 else 1.0)
+    return finite, values

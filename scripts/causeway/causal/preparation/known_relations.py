@@ -207,8 +207,8 @@ def clocks_of_places(
     A clock is one if its slope over all launches, set within the places, leaves more of the variance there than no
     slope at all: strong evidence by the likelihood, which has no degree of freedom here.
     """
-    context = [one for one in columns if one.tier == "context"]
-    clocks = [one for one in context if one.knowledge.role == CLOCK and one.values.dtype != object]
+    context = [column for column in columns if column.tier == "context"]
+    clocks = [column for column in context if column.knowledge.role == CLOCK and column.values.dtype != object]
     reasons = {}
     for place in context:
         if place.group != PLACEMENT or place.knowledge.role != EXPOSURE or place.values.dtype != object:
@@ -223,20 +223,20 @@ def clocks_of_places(
 
 def _contradiction(values: np.ndarray, place: Feature, rows: Observations, response: np.ndarray) -> float:
     """Return by how much the logarithm of the variance within places rises if they have the slope of all launches."""
-    known = np.isfinite(values)
-    if known.sum() < 2:
+    finite = np.isfinite(values)
+    if finite.sum() < 2:
         return 0.0
-    codes = distinct_texts(place.values[known].tolist())[1]
-    configuration = rows.configuration[known].astype(np.int64)
-    weight = rows.weight[known]
+    codes = distinct_texts(place.values[finite].tolist())[1]
+    configuration = rows.configuration[finite].astype(np.int64)
+    weight = rows.weight[finite]
     overall = GroupCentring(np.unique(configuration, return_inverse=True)[1], weight)
     own = GroupCentring(np.unique(configuration * (codes.max() + 1) + codes, return_inverse=True)[1], weight)
-    clock, wanted = (overall.weighted(part) for part in (values[known], response[known]))
+    clock, wanted = (overall.weighted(part) for part in (values[finite], response[finite]))
     length = float(clock @ clock)
     if length <= 0:
         return 0.0
     slope = float(clock @ wanted) / length
-    clock, wanted = (own.weighted(part) for part in (values[known], response[known]))
+    clock, wanted = (own.weighted(part) for part in (values[finite], response[finite]))
     without = float(wanted @ wanted)
     left = wanted - slope * clock
     return float(np.log(float(left @ left) / without)) if without > 0 else 0.0
@@ -256,7 +256,7 @@ def superfluous_orders(
     beside_record : bool
         One is a candidate even where what the host recorded tells as much.
     """
-    orders = {one.name: one for one in columns if one.name in PROGRAM_ORDER}
+    orders = {column.name: column for column in columns if column.name in PROGRAM_ORDER}
     if np.ptp(rows.kernel):
         return dict.fromkeys(orders, "stands for something else in each kernel")
 
@@ -274,9 +274,11 @@ def superfluous_orders(
         if shares[name] > shares[best] + CLEARLY_MORE and shares[best] <= allowed:
             best = name
     reasons = dict.fromkeys(set(shares) - {best}, f"tells no more of where the program makes a launch than {best}")
-    recorded = [] if beside_record else [one for one in columns if one.name in HOST_RECORD]
-    known = max((told(*features) for features in (*((one,) for one in recorded), recorded) if features), default=0.0)
-    if known > 0 and known >= TELLS_ENOUGH * shares[best]:
+    recorded = [] if beside_record else [column for column in columns if column.name in HOST_RECORD]
+    host_share = max(
+        (told(*features) for features in (*((column,) for column in recorded), recorded) if features), default=0.0
+    )
+    if host_share > 0 and host_share >= TELLS_ENOUGH * shares[best]:
         reasons[best] = TOLD_BY_RECORD
     return reasons
 
@@ -292,16 +294,18 @@ def with_kernel_names(outcome: Outcome, names: Mapping[str, str]) -> Outcome:
     """
     named = [arrow for arrow in outcome.arrows if arrow.name in NAMES_A_LAUNCH]
     levels = [level.split(" (grid")[0] for arrow in named for level in arrow.levels]
-    notes = [f"{one} is the kernel {elided(names[one], LONGEST_NAME)}" for one in levels if one in names]
+    notes = [f"{level} is the kernel {elided(names[level], LONGEST_NAME)}" for level in levels if level in names]
     return replace(outcome, notes=(*notes, *outcome.notes))
 
 
 def _groups(configuration: np.ndarray, features: Sequence[Feature]) -> np.ndarray:
     """Return the number of the group of each row: those of one configuration that agree in all features."""
     codes = configuration
-    for one in features:
-        is_text = one.values.dtype == object
-        distinct, own = distinct_texts(one.values.tolist()) if is_text else np.unique(one.values, return_inverse=True)
+    for feature in features:
+        is_text = feature.values.dtype == object
+        distinct, own = (
+            distinct_texts(feature.values.tolist()) if is_text else np.unique(feature.values, return_inverse=True)
+        )
         codes = np.unique(codes.astype(np.int64) * distinct.size + own, return_inverse=True)[1]
     return codes
 
@@ -353,7 +357,7 @@ def ruled_out(
     """
     by_name = _recorded(columns)
     centring = GroupCentring(rows.configuration, rows.weight)
-    varying = {name: one for name, one in by_name.items() if centring.varies(_numbers(one))}
+    varying = {name: feature for name, feature in by_name.items() if centring.varies(_numbers(feature))}
 
     def told(features: Sequence[Feature]) -> float:
         return _information(features, centring, response, n_independent) if features else 0.0
@@ -363,13 +367,13 @@ def ruled_out(
         reasons[KERNEL_IN_FLIGHT] = "stands for something else in each kernel"
         del varying[KERNEL_IN_FLIGHT]
     reasons |= _less_detail(varying, told)
-    for name, one in by_name.items():
-        behind = [other for other in _named(one.knowledge.through, varying) if other not in reasons]
+    for name, feature in by_name.items():
+        behind = [other for other in _named(feature.knowledge.through, varying) if other not in reasons]
         if not behind or name in reasons or name in behind:
             continue
-        if one.knowledge.role != LEVER:
+        if feature.knowledge.role != LEVER:
             reasons[name] = f"can act on a launch's time through {behind[0]} alone, which was measured"
-        elif name in varying and told([*_together([varying[other] for other in behind]), one]) <= STRONG + told(
+        elif name in varying and told([*_together([varying[other] for other in behind]), feature]) <= STRONG + told(
             _together([varying[other] for other in behind])
         ):
             reasons[name] = f"{' and '.join(behind)} say as much"
@@ -385,7 +389,7 @@ def _together(features: Sequence[Feature]) -> list[Feature]:
     """Return features as one category where they take few values together, so that a time that is no line of them is
     told by them.
     """
-    words = [" ".join(map(str, row)) for row in zip(*(one.values for one in features), strict=True)]
+    words = [" ".join(map(str, row)) for row in zip(*(feature.values for feature in features), strict=True)]
     if len(set(words)) > MAX_LEVELS:
         return list(features)
     return [replace(features[0], name="together", values=np.array(words, dtype=object))]
@@ -397,12 +401,14 @@ def _less_detail(varying: Mapping[str, Feature], told: Callable[[Sequence[Featur
     """
     reasons: dict[str, str] = {}
     classes: dict[tuple, list[str]] = {}
-    for name, one in varying.items():
-        if one.knowledge.detail:
-            classes.setdefault(one.knowledge.detail, []).append(name)
+    for name, feature in varying.items():
+        if feature.knowledge.detail:
+            classes.setdefault(feature.knowledge.detail, []).append(name)
     for detail, coarse in classes.items():
-        alternatives = [found for patterns in detail if (found := _named(patterns, varying))]
-        alternatives = [one for one in alternatives if _says_all([varying[name] for name in coarse], varying, one)]
+        alternatives = [matches for patterns in detail if (matches := _named(patterns, varying))]
+        alternatives = [
+            names for names in alternatives if _says_all([varying[name] for name in coarse], varying, names)
+        ]
         if not alternatives:
             continue
         least = max(0.0, *(told([varying[name]]) for name in coarse))
@@ -436,17 +442,24 @@ def _says_all(coarse: Sequence[Feature], varying: Mapping[str, Feature], names: 
     direction were in flight, the bytes of each direction do not say all.
     """
     parts = [varying[name].values for name in names]
-    if any(one.values.dtype == object or one.knowledge.role == LEVER for one in coarse) or parts[0].dtype == object:
+    if (
+        any(whole.values.dtype == object or whole.knowledge.role == LEVER for whole in coarse)
+        or parts[0].dtype == object
+    ):
         return True
-    return all(bool(np.all((one.values > 0) <= (np.nansum(parts, axis=0) > 0))) for one in coarse)
+    return all(bool(np.all((whole.values > 0) <= (np.nansum(parts, axis=0) > 0))) for whole in coarse)
 
 
 def _recorded(columns: Sequence[Feature]) -> dict[str, Feature]:
     """Return by name what says in which state a launch was made: a user's table may have columns of the same names,
     which mean what the user means. Numbers, and the categories that are compared with them.
     """
-    own = (one for one in columns if one.tier == "context")
-    return {one.name: one for one in own if (one.values.dtype == object) == (one.name in (KERNEL_IN_FLIGHT, LAYOUT))}
+    own = (column for column in columns if column.tier == "context")
+    return {
+        column.name: column
+        for column in own
+        if (column.values.dtype == object) == (column.name in (KERNEL_IN_FLIGHT, LAYOUT))
+    }
 
 
 def _numbers(feature: Feature) -> np.ndarray:
@@ -462,7 +475,7 @@ def _information(
     """Return by how much the Bayesian information criterion of a linear model falls with some features, each number
     with its size and whether it is above zero, each category with its levels; below 0 where they say nothing.
     """
-    design = centring.weighted(np.column_stack([_columns(one) for one in features]))
+    design = centring.weighted(np.column_stack([_columns(feature) for feature in features]))
     wanted = centring.weighted(response)
     solution, _, rank, _ = np.linalg.lstsq(design, wanted, rcond=1e-9)
     left = float(np.sum((wanted - design @ solution) ** 2)) / max(float(wanted @ wanted), 1e-300)
@@ -484,27 +497,27 @@ def against_sign(outcome: Outcome, candidates: Sequence[Candidate]) -> dict[str,
     """
     if outcome.scope.target not in (KERNEL_VARIABILITY, GPU_TIME):
         return {}
-    known = {one.name: one for one in candidates}
-    found: dict[str, str] = {}
+    by_name = {candidate.name: candidate for candidate in candidates}
+    reasons: dict[str, str] = {}
     for arrow in outcome.arrows:
-        if arrow.name not in known or arrow.level:
+        if arrow.name not in by_name or arrow.level:
             continue
-        sign = known[arrow.name].knowledge.sign
-        why = known[arrow.name].knowledge.why
+        sign = by_name[arrow.name].knowledge.sign
+        why = by_name[arrow.name].knowledge.why
         effect = arrow.in_time.mean if arrow.in_time else arrow.value_effect
         if (sign == "+" and effect.high < 0) or (sign == "-" and effect.low > 0):
-            tier = known[arrow.name].tier
-            alike = [one for one in arrow.node.members if one == arrow.name or knowledge_of(one, tier).sign == sign]
-            found |= dict.fromkeys(alike, f"{why}: it stands for something else")
-    return found
+            tier = by_name[arrow.name].tier
+            alike = [name for name in arrow.node.members if name == arrow.name or knowledge_of(name, tier).sign == sign]
+            reasons |= dict.fromkeys(alike, f"{why}: it stands for something else")
+    return reasons
 
 
 def idle_where_alone(columns: Sequence[Feature]) -> list[Feature]:
     """Return the features with the idle time before a launch unknown where another launch was in flight: the device was
     not idle then, which `launches_in_flight` says.
     """
-    known = _recorded(columns)
-    if IN_FLIGHT not in known or IDLE not in known:
+    recorded = _recorded(columns)
+    if IN_FLIGHT not in recorded or IDLE not in recorded:
         return list(columns)
-    alone = replace(known[IDLE], values=np.where(known[IN_FLIGHT].values > 0, np.nan, known[IDLE].values))
-    return [alone if one is known[IDLE] else one for one in columns]
+    alone = replace(recorded[IDLE], values=np.where(recorded[IN_FLIGHT].values > 0, np.nan, recorded[IDLE].values))
+    return [alone if column is recorded[IDLE] else column for column in columns]

@@ -125,8 +125,8 @@ class LeakAttribution:
         """Tell whether one of two members times or divided by the time is an affine function of the other."""
         if len(members) != 2 or not np.all(self.raw_measured > 0):
             return False
-        one, other = (np.asarray(self.raw[i], dtype=float) for i in members)
-        return is_image(one, other, self.raw_measured) or is_image(other, one, self.raw_measured)
+        column, other = (np.asarray(self.raw[i], dtype=float) for i in members)
+        return is_image(column, other, self.raw_measured) or is_image(other, column, self.raw_measured)
 
     def _with_images(self, related: np.ndarray) -> np.ndarray:
         """Return which columns are related, or affine images of such: these tell no more than they do, shape (p,)."""
@@ -134,7 +134,7 @@ class LeakAttribution:
             rest = np.flatnonzero(~related)
             parts = ([self.raw[i] for i in some] for some in (rest, np.flatnonzero(related)))
             self._images = related.copy()
-            self._images[rest] = [at is not None for at in affine_images(*parts)]
+            self._images[rest] = [source is not None for source in affine_images(*parts)]
         return self._images
 
     def _beside(self, members: list[int], related: np.ndarray) -> ResidualColumns:
@@ -339,7 +339,7 @@ def _rate(related: np.ndarray, measured: np.ndarray) -> int | None:
     return falling[0] if len(falling) == 1 else None
 
 
-def calculated_from(one: np.ndarray, other: np.ndarray, measured: np.ndarray) -> int | None:
+def calculated_from(column: np.ndarray, other: np.ndarray, measured: np.ndarray) -> int | None:
     """Tell which of two columns in an exact relation was calculated from the other: 0, 1, or None if rounding does not
     tell.
 
@@ -348,16 +348,16 @@ def calculated_from(one: np.ndarray, other: np.ndarray, measured: np.ndarray) ->
 
     Parameters
     ----------
-    one, other, measured : ndarray of float, shape (n_rows,)
+    column, other, measured : ndarray of float, shape (n_rows,)
         As they were measured.
     """
     with np.errstate(all="ignore"):
-        rows = np.isfinite(one) & np.isfinite(other) & (one > 0) & (other > 0) & (measured > 0)
-        logs = [np.log(series[rows]) for series in (one, other, measured)]
+        rows = np.isfinite(column) & np.isfinite(other) & (column > 0) & (other > 0) & (measured > 0)
+        logs = [np.log(series[rows]) for series in (column, other, measured)]
     if rows.sum() < 2:
         return None
     original = []
-    for index, series in enumerate((one, other)):
+    for index, series in enumerate((column, other)):
         grid = decimal_step(series[np.isfinite(series)], LARGEST_GRID, SMALLEST_GRID)
         errors = [logs[index] - power * logs[1 - index] - times * logs[2] for power in (1, -1) for times in (1, -1)]
         misfit = min(float(np.median(np.abs(np.expm1(error - np.median(error))) * series[rows])) for error in errors)

@@ -87,15 +87,17 @@ def better_standardised(in_unit: list[np.ndarray], standardised: list[np.ndarray
     deviation = standardised_deviation(rows, configuration_spread(rows))
     values, _ = clipped_deviation(deviation, rows.weight)
     centring = GroupCentring(rows.configuration, rows.weight)
-    found = []
-    responses = [centring.weighted(one) for one in (values, scale_response(centring.centred(deviation), rows.weight))]
+    scores = []
+    responses = [
+        centring.weighted(response) for response in (values, scale_response(centring.centred(deviation), rows.weight))
+    ]
     for columns in (in_unit, standardised):
         problem = Problem.of(build_basis(columns, centring), len(columns), independent_rows(rows))
-        found.append(
+        scores.append(
             np.min([fit_scores(LinearModel(problem, response)) for response in responses], axis=0).clip(max=0.0)
         )  # 0: left out
-    gain = np.clip(found[0] - found[1], -2 * VERY_STRONG, 2 * VERY_STRONG)
-    explains = np.minimum(*found) < -VERY_STRONG
+    gain = np.clip(scores[0] - scores[1], -2 * VERY_STRONG, 2 * VERY_STRONG)
+    explains = np.minimum(*scores) < -VERY_STRONG
     most = explains.any() and gain[explains].mean() > VERY_STRONG
     return gain > (-VERY_STRONG if most else VERY_STRONG)
 
@@ -184,31 +186,31 @@ def numeric_column(column: Feature, name: str, rows: Observations) -> NumericCol
     rows : Observations
     """
     values = np.asarray(column.values, dtype=float)
-    known = np.isfinite(values)
+    finite = np.isfinite(values)
     infinite = int(np.isinf(values).sum())
-    if not known.any():
+    if not finite.any():
         return "holds no value" + (f" ({infinite} infinite)" if infinite else "")
-    if known.mean() < 1 - MOST_MISSING:
-        return f"missing in {100 * (1 - known.mean()):.0f} % of the rows"
-    if values[known].min() == values[known].max():
+    if finite.mean() < 1 - MOST_MISSING:
+        return f"missing in {100 * (1 - finite.mean()):.0f} % of the rows"
+    if values[finite].min() == values[finite].max():
         return "constant"
-    if column.unit == "bytes" and values[known].min() >= 0:
-        values = np.where(known, np.log1p(np.where(known, values, 0.0)), np.nan)
-    largest = np.abs(values[known]).max()
+    if column.unit == "bytes" and values[finite].min() >= 0:
+        values = np.where(finite, np.log1p(np.where(finite, values, 0.0)), np.nan)
+    largest = np.abs(values[finite]).max()
     if not 1e-150 < largest < 1e150:  # squares would overflow or vanish
         values = values / largest
-    return NumericColumn(column, name, values if known.all() else _filled(values, known, rows), known)
+    return NumericColumn(column, name, values if finite.all() else _filled(values, finite, rows), finite)
 
 
-def _filled(values: np.ndarray, known: np.ndarray, rows: Observations) -> np.ndarray:
+def _filled(values: np.ndarray, finite: np.ndarray, rows: Observations) -> np.ndarray:
     """Return values with gaps set to the weighted mean of the configuration's known values, or of all known values."""
-    weights = np.where(known, rows.weight, 0.0)
-    safe = np.where(known, values, 0.0)
+    weights = np.where(finite, rows.weight, 0.0)
+    safe = np.where(finite, values, 0.0)
     sums = np.bincount(rows.configuration, weights * safe)
     totals = np.bincount(rows.configuration, weights)
     overall = float((weights * safe).sum() / weights.sum())
     means = np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), overall)
-    return np.where(known, values, means[rows.configuration])
+    return np.where(finite, values, means[rows.configuration])
 
 
 def prepared_again(number: NumericColumn, rows: Observations, centring: GroupCentring, standardised: bool) -> Candidate:
@@ -224,11 +226,11 @@ def prepared_again(number: NumericColumn, rows: Observations, centring: GroupCen
 def final_values(numbers: Sequence[NumericColumn]) -> list[np.ndarray]:
     """Return the values of numeric columns as candidates hold them, float32: winsorised, in standard deviations."""
     step = max(1, AT_ONCE // max(numbers[0].centred.size, 1))
-    found = []
+    columns = []
     for first in range(0, len(numbers), step):
         block = winsorised(np.column_stack([number.searched for number in numbers[first : first + step]]))
-        found += list(np.ascontiguousarray(block.T, dtype=np.float32))
-    return found
+        columns += list(np.ascontiguousarray(block.T, dtype=np.float32))
+    return columns
 
 
 def winsorised(columns: np.ndarray) -> np.ndarray:
@@ -236,11 +238,11 @@ def winsorised(columns: np.ndarray) -> np.ndarray:
     standard deviation 1, clipped at `CLIP_SD`.
     """
     low, high = np.quantile(columns, [WINSOR_SHARE / 2, 1 - WINSOR_SHARE / 2], axis=0)
-    found = np.clip(columns, low, high)
-    found -= found.mean(axis=0)
-    spread = found.std(axis=0)
+    clipped = np.clip(columns, low, high)
+    clipped -= clipped.mean(axis=0)
+    spread = clipped.std(axis=0)
     rare = spread == 0  # varies in fewer rows than are winsorised
     if rare.any():
-        found[:, rare] = columns[:, rare] - columns[:, rare].mean(axis=0)
-        spread = found.std(axis=0)
-    return np.clip(found / np.where(spread > 0, spread, 1.0), -CLIP_SD, CLIP_SD)
+        clipped[:, rare] = columns[:, rare] - columns[:, rare].mean(axis=0)
+        spread = clipped.std(axis=0)
+    return np.clip(clipped / np.where(spread > 0, spread, 1.0), -CLIP_SD, CLIP_SD)

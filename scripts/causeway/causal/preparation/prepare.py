@@ -100,7 +100,7 @@ def leaked_columns(columns: Sequence[Feature], rows: Observations, target: str) 
     """Return the names of the columns that follow from the measured value itself, in order; arguments as of
     `prepare`.
     """
-    return [one.feature for one in prepare(columns, rows, target).dropped if one.reason.startswith((LEAKED, IMAGE))]
+    return [drop.feature for drop in prepare(columns, rows, target).dropped if drop.reason.startswith((LEAKED, IMAGE))]
 
 
 def _numbers_of(column: Feature, name: str, rows: Observations) -> list[NumericColumn]:
@@ -111,15 +111,15 @@ def _numbers_of(column: Feature, name: str, rows: Observations) -> list[NumericC
 
 def unique_names(names: Iterable[str]) -> list[str]:
     """Return names, equal ones told apart by `#2`, `#3`."""
-    found: dict[str, None] = {}
+    unique: dict[str, None] = {}
     seen: dict[str, int] = {}
     for name in names:
         own = name
-        while own in found:
+        while own in unique:
             seen[name] = seen.get(name, 1) + 1
             own = f"{name}#{seen[name]}"
-        found[own] = None
-    return list(found)
+        unique[own] = None
+    return list(unique)
 
 
 def _add_categories(
@@ -130,10 +130,10 @@ def _add_categories(
     prepared: Prepared,
 ) -> None:
     """Add the candidates of text columns, those that group the rows alike merged."""
-    found, dropped = category_candidates(categories, ranks)
-    for one in dropped:
-        prepared.drop(one.feature, one.reason)
-    for candidate in found:
+    candidates, dropped = category_candidates(categories, ranks)
+    for drop in dropped:
+        prepared.drop(drop.feature, drop.reason)
+    for candidate in candidates:
         constant = not centring.varies(candidate.codes)
         values = candidate.values[_first_rows(rows)] if constant else candidate.values
         prepared.add(replace(candidate, values=values, members=(candidate.name,)), between=constant)
@@ -188,15 +188,15 @@ def _without_leaked(
             0, (True, centring.centred(np.log(measured)), [n.log_scale if n.positive.all() else None for n in numbers])
         )
     for logarithmic, centred, series in scales:
-        held = {i: one for i in counters if (one := series[i]) is not None and not leaked[i]}
+        held = {i: column for i in counters if (column := series[i]) is not None and not leaked[i]}
         positions = list(held)
         if positions:
-            columns = np.column_stack([one.astype(np.float32) for one in held.values()])
+            columns = np.column_stack([column.astype(np.float32) for column in held.values()])
             further = [n.centred for i, n in enumerate(numbers) if i not in positions and not leaked[i]]
             attribution = LeakAttribution(
                 measured=centred,
                 columns=columns,
-                further=[*further, *(one.values for one in prepared.within)],
+                further=[*further, *(candidate.values for candidate in prepared.within)],
                 raw=[numbers[i].column.values for i in positions],
                 raw_measured=measured,
                 centring=centring,
@@ -226,12 +226,12 @@ def _without_leaked(
 
 def _products_with_time(numbers: list[NumericColumn], measured: np.ndarray) -> np.ndarray:
     """Return which columns times or divided by the time are an affine function of another one, shape (n_columns,)."""
-    found = np.zeros(len(numbers), dtype=bool)
+    products = np.zeros(len(numbers), dtype=bool)
     whole = [i for i, number in enumerate(numbers) if number.known.all()]
     if np.all(measured > 0):
         raw = [np.asarray(numbers[i].column.values, dtype=float) for i in whole]
-        found[whole] = product_images(raw, [numbers[i].is_counter for i in whole], measured, calculated_from)
-    return found
+        products[whole] = product_images(raw, [numbers[i].is_counter for i in whole], measured, calculated_from)
+    return products
 
 
 def _in_order_of_time(numbers: list[NumericColumn], measured: np.ndarray) -> np.ndarray:
@@ -265,7 +265,7 @@ def _choose_scales(numbers: list[NumericColumn], rows: Observations, prepared: P
         for part in ([number.centred for number in counters], [number.standardised for number in counters])
     )
     better = better_standardised(in_unit, standardised, rows)
-    chosen = [number for number, one in zip(counters, better, strict=True) if one]
+    chosen = [number for number, is_better in zip(counters, better, strict=True) if is_better]
     for number in chosen:
         number.searched = number.standardised
     prepared.on_two_scales = frozenset(number.name for number in counters)

@@ -58,7 +58,7 @@ class Prepared:
     @property
     def dropped(self) -> tuple[Dropped, ...]:
         """The columns that are no candidates, merged ones among them, with the reason, by name."""
-        heads = {member: one.name for one in self._standing() for member in one.members}
+        heads = {member: candidate.name for candidate in self._standing() for member in candidate.members}
         merged = {name: f"merged into {heads[name]}: {why}" for name, why in self._merge_reasons.items()}
         return tuple(Dropped(name, reason) for name, reason in sorted({**self._dropped, **merged}.items()))
 
@@ -93,7 +93,7 @@ class Prepared:
             By column the candidate that it would be in the other's place; None if it may not take it.
         why : str
         """
-        head = next(one for one in self._standing() if one.name == into)
+        head = next(candidate for candidate in self._standing() if candidate.name == into)
         for name, stand_in in columns.items():
             self._merge_reasons[name] = why
             if stand_in is not None:
@@ -103,7 +103,7 @@ class Prepared:
 
     def promote(self, name: str) -> None:
         """Let a merged column stand for its cluster, in the position of the candidate that did."""
-        old = next(one for one in self.within if name in one.members)
+        old = next(candidate for candidate in self.within if name in candidate.members)
         members = (name, *sorted(set(old.members) - {name}))
         new = replace(self._stand_ins.pop(name), members=members)
         del self._merge_reasons[name]
@@ -122,11 +122,11 @@ class Prepared:
             Of a candidate in the search with a cluster: the member that stands for the cluster from now on, in the same
             position. Without one, the members are dropped as well, with the reason for which they were merged.
         """
-        head = next((one for one in self._standing() if name in one.members), None)
+        head = next((candidate for candidate in self._standing() if name in candidate.members), None)
         if name in self._merge_reasons and head is not None:
             del self._merge_reasons[name]
             self._stand_ins.pop(name, None)
-            self._replace(head, replace(head, members=tuple(one for one in head.members if one != name)))
+            self._replace(head, replace(head, members=tuple(member for member in head.members if member != name)))
         elif head is not None:
             self._replace(head, self._heir(head, heir))
         self._numbers.pop(name, None)
@@ -140,11 +140,11 @@ class Prepared:
         ValueError
             If a measured column has no state, or more than one.
         """
-        states = sorted([*(one.name for one in self._standing()), *self._merge_reasons, *self._dropped])
+        states = sorted([*(candidate.name for candidate in self._standing()), *self._merge_reasons, *self._dropped])
         if states != self._columns:
             raise ValueError(f"columns must be in one state each: {states} are, of {self._columns}")
         for candidates in (self._within, self._between):
-            candidates.sort(key=lambda one: one.name)
+            candidates.sort(key=lambda candidate: candidate.name)
         return self
 
     def _standing(self) -> tuple[Candidate, ...]:
@@ -166,7 +166,7 @@ class Prepared:
     def _replace(self, old: Candidate, new: Candidate | None) -> None:
         """Put another candidate, or none, in the place of one."""
         for candidates in (self._within, self._between):
-            for position, one in enumerate(candidates):
-                if one.name == old.name:
+            for position, candidate in enumerate(candidates):
+                if candidate.name == old.name:
                     candidates[position : position + 1] = [] if new is None else [new]
                     return

@@ -238,11 +238,11 @@ def leaked_features(
         return np.zeros(p, dtype=bool)
     relations = ExactRelations(given, as_measured)
     related = relations.related()
-    found = relations.alone.copy()
+    leaked = relations.alone.copy()
     passed = np.zeros(p, dtype=bool)
     undecided = np.zeros(p, dtype=bool)
     for j in np.lexsort((np.arange(p), np.round(np.abs(relations.with_measured), 6), computed)):
-        while not found[j]:
+        while not leaked[j]:
             residual = np.where(passed | undecided, relations.with_one_other(j), 1.0) if related[j] else np.ones(p)
             best = int(np.argmin(residual))
             members = [int(j), best]
@@ -251,24 +251,24 @@ def leaked_features(
             names = computed[members]
             leak = members[int(np.argmax(names))] if names.sum() == 1 else attribute(members, related)
             if leak is None:
-                undecided[members] = found[members] = True
+                undecided[members] = leaked[members] = True
             else:
-                found[leak] = True
+                leaked[leak] = True
                 undecided[leak] = False
-            passed &= ~found
-        passed[j] = not found[j]
-    return found
+            passed &= ~leaked
+        passed[j] = not leaked[j]
+    return leaked
 
 
 def _nearest(correlations: np.ndarray) -> np.ndarray:
     """Return the largest absolute correlation of each column with another one, shape (p,)."""
-    found = np.zeros(len(correlations), correlations.dtype)
+    largest = np.zeros(len(correlations), correlations.dtype)
     for start in range(0, len(correlations), AT_ONCE):
         block = np.abs(correlations[start : start + AT_ONCE])
         own = np.arange(len(block))
         block[own, start + own] = 0.0
-        found[start : start + AT_ONCE] = block.max(axis=1)
-    return found
+        largest[start : start + AT_ONCE] = block.max(axis=1)
+    return largest
 
 
 def in_proportion(partial: np.ndarray, own: float | np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -152,13 +152,13 @@ class Pruner:
         """Return `count` columns at most, float, centred, weighted, of unit length; one group of them after another:
         what stands between is several times as large as what is found.
         """
-        found = np.empty((self.problem.basis.columns.shape[0], count), order="F")
+        units = np.empty((self.problem.basis.columns.shape[0], count), order="F")
         filled = 0
         for group in groups:
             part = unit_columns(self.centring.weighted(np.column_stack(group)))
-            found[:, filled : filled + part.shape[1]] = part
+            units[:, filled : filled + part.shape[1]] = part
             filled += part.shape[1]
-        return found[:, :filled]
+        return units[:, :filled]
 
     def others_model(self, response: np.ndarray, others: list[int], without: tuple[int, ...] = ()) -> LinearModel:
         """Return the model of the others: their bases, and as many of the flexible functions as the rows can carry.
@@ -172,7 +172,7 @@ class Pruner:
         others : list of int
         without : tuple of int
         """
-        held = [*others, *(one for one in self.given if one not in others and one not in without)]
+        held = [*others, *(parent for parent in self.given if parent not in others and parent not in without)]
         hinges = [self.flexible(other) for other in others]
         n_hinges = sum(part.shape[1] for part in hinges)
         n_pairs = len(others) * (len(others) - 1) // 2
@@ -227,8 +227,8 @@ class Pruner:
         n_rows = self.problem.n_independent
         for position, candidate in enumerate(chosen):
             others = [other for other in chosen if other != candidate]
-            one = self.candidates[candidate]
-            if one.tier != COUNTER or one.levels:
+            column = self.candidates[candidate]
+            if column.tier != COUNTER or column.levels:
                 continue  # only what a profiler counted is computed from other columns
             alternatives = self._raw_neighbours(candidate, chosen)
             if not alternatives:
@@ -239,7 +239,7 @@ class Pruner:
                 alternative: n_rows * np.log(self._residual_with(model, alternative, others) / own)
                 for alternative in alternatives
             }
-            named = derived_name(one.name)
+            named = derived_name(column.name)
             if not named:
                 score = {
                     other: loss - ORIGINAL * _is_original(self.problem, other, candidate)
@@ -267,10 +267,10 @@ class Pruner:
         """
 
         def criterion(members: tuple[int, ...]) -> float:
-            firsts = [self.candidates[one].first for one in members]
-            products = [one * self.candidates[other].first for one in firsts for other in others]
-            products += [one * other for one, other in itertools.combinations(firsts, 2)]
-            parts = [self.problem.basis.columns[:, self.problem.basis.of(one)].astype(float) for one in members]
+            firsts = [self.candidates[member].first for member in members]
+            products = [first * self.candidates[other].first for first in firsts for other in others]
+            products += [first * second for first, second in itertools.combinations(firsts, 2)]
+            parts = [self.problem.basis.columns[:, self.problem.basis.of(member)].astype(float) for member in members]
             if products:
                 parts.append(unit_columns(self.centring.weighted(np.column_stack(products))))
             rest, df = model.residual_with(np.hstack(parts))
@@ -285,26 +285,26 @@ class Pruner:
         """Tell whether a candidate follows from two others, but for `LEFT_OF_RATIO` of its variance."""
         first = self.problem.basis.columns[:, self.problem.basis.of(candidate)][:, 0].astype(float)
         model = LinearModel(self.problem, first)
-        for one in parts:
-            model.add_candidate(one)
-        firsts = [self.candidates[one].first for one in parts]
+        for part in parts:
+            model.add_candidate(part)
+        firsts = [self.candidates[part].first for part in parts]
         model.add(unit_columns(self.centring.weighted((firsts[0] * firsts[1])[:, None])))
         left = float(model.residual @ model.residual)
         return left < LEFT_OF_RATIO
 
     def _raw_neighbours(self, candidate: int, chosen: list[int]) -> list[int]:
         """Return the raw candidates that are most correlated with a derived one."""
-        found: list[int] = []
+        neighbours: list[int] = []
         for other in self._neighbours(candidate):
-            if len(found) == MOST_ALTERNATIVES:
+            if len(neighbours) == MOST_ALTERNATIVES:
                 break
             if (
                 other not in chosen
                 and self.candidates[other].levels == ()
                 and not derived_name(self.candidates[other].name)
             ):
-                found.append(other)
-        return found
+                neighbours.append(other)
+        return neighbours
 
     def _neighbours(self, candidate: int) -> list[int]:
         """Return the candidates that are most correlated with one, the nearest first."""
@@ -362,16 +362,16 @@ class Pruner:
         return []
 
 
-def _is_original(problem: Problem, one: int, other: int) -> int:
+def _is_original(problem: Problem, candidate: int, other: int) -> int:
     """Return 1 if a candidate screens another off from third ones, -1 if that one does, 0 if neither clearly does.
 
     Of a column and what was computed from it, the column has what third columns tell of both.
     """
-    if one == other:
+    if candidate == other:
         return 0
-    first, second = (problem.firsts_like(at).astype(float) for at in (one, other))
+    first, second = (problem.firsts_like(index).astype(float) for index in (candidate, other))
     between = first[other]
-    first[[one, other]] = second[[one, other]] = 0.0
+    first[[candidate, other]] = second[[candidate, other]] = 0.0
     strength = np.maximum(np.abs(first), np.abs(second))
     near = np.argsort(-strength, kind="stable")[:THIRD]
     near = near[strength[near] ** 2 * problem.n_independent > UNRELATED]

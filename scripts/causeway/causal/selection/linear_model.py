@@ -394,8 +394,10 @@ def best_test(model: LinearModel, excluded: set[int], limit: float, least_size: 
             continue
         residual, _ = model.residual_with(problem.basis.columns[:, problem.basis.of(int(candidate))])
         size = effective_test_size(problem, int(candidate), residual)
-        one = [candidate]
-        p_value = float(model.tests(explained[one], df[one], np.asarray([size]))[0][0]) if size >= least_size else 1.0
+        index = [candidate]
+        p_value = (
+            float(model.tests(explained[index], df[index], np.asarray([size]))[0][0]) if size >= least_size else 1.0
+        )
         if p_value <= limit and (best is None or p_value < best.p_value):
             best = Test(int(candidate), p_value, float(partial[candidate]), size)
             if p_value == 0.0:

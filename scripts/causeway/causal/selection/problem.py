@@ -116,11 +116,11 @@ class Problem:
         """
         counts = np.bincount(self.basis.owner, minlength=self.n_candidates)
         firsts = np.cumsum(counts) - counts
-        found = np.zeros(self.n_candidates, np.float32)
+        correlations = np.zeros(self.n_candidates, np.float32)
         if counts[candidate]:
             alive = counts > 0
-            found[alive] = self.products(candidate)[firsts[alive], 0]
-        return found
+            correlations[alive] = self.products(candidate)[firsts[alive], 0]
+        return correlations
 
     def products_with_response(self, response: np.ndarray) -> np.ndarray:
         """Return the products of all basis columns with the response of a search, which all its models share.
@@ -188,29 +188,31 @@ class DesignCache:
             Inverse variance of each row's residual, in any unit.
         """
         key = precision.tobytes()
-        found = self._built(candidates, self._weighted.pop(key, None), self.rows.weight * precision)
-        self._weighted = {**dict(list(self._weighted.items())[1 - MOST_WEIGHTED :]), key: found}
-        return found
+        design = self._built(candidates, self._weighted.pop(key, None), self.rows.weight * precision)
+        self._weighted = {**dict(list(self._weighted.items())[1 - MOST_WEIGHTED :]), key: design}
+        return design
 
     def _built(self, candidates: list[Candidate], old: Design | None, weights: np.ndarray) -> Design:
         """Return the design of some candidates; `old` is the last one with these weights."""
         if old is not None and _same(old.candidates, candidates):
             return old
         centring = old.centring if old else GroupCentring(self.rows.configuration, weights)
-        position = {id(one): number for number, one in enumerate(old.candidates if old else [])}
-        new = [one for one in candidates if id(one) not in position]
-        basis = build_basis([one.values for one in new], centring, [one.scores for one in new])
+        position = {id(candidate): number for number, candidate in enumerate(old.candidates if old else [])}
+        new = [candidate for candidate in candidates if id(candidate) not in position]
+        basis = build_basis([candidate.values for candidate in new], centring, [candidate.scores for candidate in new])
         if old is not None:
             basis = updated_basis(
-                old.problem.basis, np.asarray([position.get(id(one), -1) for one in candidates]), basis
+                old.problem.basis, np.asarray([position.get(id(candidate), -1) for candidate in candidates]), basis
             )
-        n_tests = len(candidates) + sum(one.name in self.tested_twice for one in candidates)
+        n_tests = len(candidates) + sum(candidate.name in self.tested_twice for candidate in candidates)
         problem = Problem.of(basis, len(candidates), independent_rows(self.rows), n_tests)
         return Design(candidates, self.rows.kernel, centring, problem)
 
 
-def _same(ones: list[Candidate], others: list[Candidate]) -> bool:
-    return len(ones) == len(others) and all(one is other for one, other in zip(ones, others, strict=True))
+def _same(candidates: list[Candidate], others: list[Candidate]) -> bool:
+    return len(candidates) == len(others) and all(
+        candidate is other for candidate, other in zip(candidates, others, strict=True)
+    )
 
 
 def independent_rows(rows: Observations) -> float:

@@ -155,9 +155,9 @@ class GroupCentring:
         """
         parts = rows * self.weights if self.ordered else (rows * self.weights)[:, self.order]
         means = np.add.reduceat(parts, self.starts, axis=1) / self.totals
-        found = rows - (means if self.n_groups == 1 else means.take(self.groups, axis=1))
-        found *= self.roots
-        return found
+        weighted = rows - (means if self.n_groups == 1 else means.take(self.groups, axis=1))
+        weighted *= self.roots
+        return weighted
 
     def weighted(self, columns: np.ndarray) -> np.ndarray:
         """Return the centred columns times the roots of the weights (mean 1): ordinary least squares on them is the
@@ -171,9 +171,9 @@ class GroupCentring:
         -------
         ndarray of float, shape (n_rows,) or (n_rows, n_columns)
         """
-        found = self.centred(columns)
-        found *= self.roots if columns.ndim == 1 else self.roots[:, None]
-        return found
+        weighted = self.centred(columns)
+        weighted *= self.roots if columns.ndim == 1 else self.roots[:, None]
+        return weighted
 
 
 def independent_columns(grams: np.ndarray, share: float = NEW_SHARE) -> np.ndarray:
@@ -262,11 +262,11 @@ def _functions(values: np.ndarray, scores: np.ndarray | None) -> np.ndarray:
         return values.T
     if two_valued(values):
         return values[None, :]
-    found = np.empty((3, values.size))
-    found[0] = normal_scores(values) if scores is None else scores
-    found[1] = values
-    np.abs(found[0], out=found[2])
-    return found
+    functions = np.empty((3, values.size))
+    functions[0] = normal_scores(values) if scores is None else scores
+    functions[1] = values
+    np.abs(functions[0], out=functions[2])
+    return functions
 
 
 def build_basis(candidates: list[np.ndarray], centring: GroupCentring, scores: list[np.ndarray] | None = None) -> Basis:
@@ -399,12 +399,12 @@ def medoids(similarity: np.ndarray, labels: np.ndarray, names: list[str]) -> dic
     names : list of str
         Of the columns.
     """
-    found: dict[int, list[int]] = {}
+    clusters: dict[int, list[int]] = {}
     order = np.argsort(labels, kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
         mean = similarity[np.ix_(members, members)].mean(axis=1)
         ranked = sorted(
             range(members.size), key=lambda i: (-round(float(mean[i]), 4), len(names[members[i]]), names[members[i]])
         )
-        found[int(labels[members[0]])] = [int(members[i]) for i in ranked]
-    return found
+        clusters[int(labels[members[0]])] = [int(members[i]) for i in ranked]
+    return clusters
