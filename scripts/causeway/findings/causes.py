@@ -77,7 +77,7 @@ def subject_of(analysis: Analysis, scope: str, name: str | None) -> str:
         return headlines.ALL_KERNELS
     shorts = {row["kernel"]: headlines.short(row["short_name"]) for row in analysis.kernels}
     own = shorts.get(scope) or headlines.short(name or scope)
-    return f"{own} ({scope})" if sum(one == own for one in shorts.values()) > 1 else own
+    return f"{own} ({scope})" if sum(short == own for short in shorts.values()) > 1 else own
 
 
 def _finding(analysis: Analysis, search: Search, sentence: str, **facts: Any) -> Finding:
@@ -275,7 +275,7 @@ def _cause(analysis: Analysis, search: Search, index: int) -> Finding:
         explained=explained,
         role=row.get("role"),
         lever=record_of(row["feature"], row.get("group") or "").label if is_settable else None,
-        evidence=_evidence(search, index, next((name for name, one in columns.items() if one), "verdict")),
+        evidence=_evidence(search, index, next((name for name, effect in columns.items() if effect), "verdict")),
         worth=worth,
         is_time=analysis.unit == "ns",
         sign=row["sign"],

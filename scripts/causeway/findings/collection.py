@@ -41,7 +41,7 @@ def findings_document(files: ResultFiles, config_hash: str) -> dict[str, Any]:
     efficiencies = [read_json(path) for path in files.efficiency]
     qualities = [read_json(path) for path in files.quality]
     steps = [read_json(path) for path in files.steps]
-    found = [
+    findings = [
         *_of_inputs(qualities),
         *_of_targets(measured, efficiencies),
         *[finding for document in efficiencies for finding in findings_of("efficiency", document)],
@@ -54,7 +54,7 @@ def findings_document(files: ResultFiles, config_hash: str) -> dict[str, Any]:
     for name, facts in by_name.items():
         lines += [line for line in compared if line["dataset"] == name]
         lines += [line.as_json(name) for line in plan(facts)]
-    return summarise(found, _times(measured, efficiencies, qualities, steps), config_hash, lines)
+    return summarise(findings, _times(measured, efficiencies, qualities, steps), config_hash, lines)
 
 
 def _of_inputs(qualities: Sequence[Row]) -> list[Finding]:
@@ -65,22 +65,22 @@ def _of_inputs(qualities: Sequence[Row]) -> list[Finding]:
 
 def _of_comparisons(files: ResultFiles) -> list[Finding]:
     """Return what changed from one run to another."""
-    found = []
+    findings = []
     for document, rows in read_comparisons(files.comparisons):
-        found += comparison_findings(document, rows)
-    return found
+        findings += comparison_findings(document, rows)
+    return findings
 
 
 def _analyses(files: ResultFiles) -> list[Analysis]:
     """Return what is known of every dataset and target in which something was measured."""
     searches = read_searches(files.scopes)
-    found = []
+    analyses = []
     for path in files.kernels:
         rows = read_table(path, "kernel_summary").to_pylist()
         unit = table_metadata(path).get("value_unit", "")
         if rows:  # else nothing was measured: a search over no launches claims nothing
             dataset, target = dataset_and_target(path)
-            found.append(
+            analyses.append(
                 Analysis(
                     dataset=dataset,
                     target=target,
@@ -90,7 +90,7 @@ def _analyses(files: ResultFiles) -> list[Analysis]:
                     searches=searches.get((dataset, target), ()),
                 )
             )
-    return found
+    return analyses
 
 
 def _times(
@@ -100,23 +100,23 @@ def _times(
     shows, or else of the launches that were measured in ns; the analyses that its inputs rule out, what a filter
     kept of them, and its steps.
     """
-    found = {
-        one.dataset: DatasetTime(gpu_ns=math.fsum(row["value_sum"] for row in one.kernels))
-        for one in measured
-        if one.unit == "ns"
+    times = {
+        analysis.dataset: DatasetTime(gpu_ns=math.fsum(row["value_sum"] for row in analysis.kernels))
+        for analysis in measured
+        if analysis.unit == "ns"
     }
     for document in efficiencies:
         if gpu_ns := gpu_time_ns(document):
-            found[document["dataset"]] = DatasetTime(gpu_ns=gpu_ns, explorer=True)
+            times[document["dataset"]] = DatasetTime(gpu_ns=gpu_ns, explorer=True)
     for document in steps:
-        known = found.get(document["dataset"], DatasetTime())
-        found[document["dataset"]] = with_steps(known, document)
+        time = times.get(document["dataset"], DatasetTime())
+        times[document["dataset"]] = with_steps(time, document)
     for quality in qualities:
         states = quality["analyses"].items()
         impossible = frozenset(name for name, state in states if not state["possible"])
-        known = found.get(quality["dataset"], DatasetTime())
-        found[quality["dataset"]] = replace(known, impossible=impossible, based_on=quality["based_on"])
-    return found
+        time = times.get(quality["dataset"], DatasetTime())
+        times[quality["dataset"]] = replace(time, impossible=impossible, based_on=quality["based_on"])
+    return times
 
 
 def _of_targets(measured: list[Analysis], efficiencies: Sequence[Row]) -> list[Finding]:
@@ -130,14 +130,14 @@ def _of_targets(measured: list[Analysis], efficiencies: Sequence[Row]) -> list[F
     """
     little = {document["dataset"]: little_memory_stall(document) for document in efficiencies}
     timed = {document["dataset"] for document in efficiencies if not document["why"]}
-    found: list[Finding] = []
-    for one in measured:
-        causes = [finding for search in one.searches for finding in cause_findings(one, search)]
-        if one.target == MEMORY_STALL:
-            found += [said] if (said := little.get(one.dataset)) else []
-        elif one.dataset in timed:
-            found += findings_of("target", one)
-            found += [cause for cause in causes if is_worth_saying(cause, len(one.kernels))]
+    findings: list[Finding] = []
+    for analysis in measured:
+        causes = [finding for search in analysis.searches for finding in cause_findings(analysis, search)]
+        if analysis.target == MEMORY_STALL:
+            findings += [said] if (said := little.get(analysis.dataset)) else []
+        elif analysis.dataset in timed:
+            findings += findings_of("target", analysis)
+            findings += [cause for cause in causes if is_worth_saying(cause, len(analysis.kernels))]
         else:
-            found += [*variability_findings(one), *findings_of("target", one), *causes]
-    return found
+            findings += [*variability_findings(analysis), *findings_of("target", analysis), *causes]
+    return findings

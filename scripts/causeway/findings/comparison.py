@@ -99,13 +99,13 @@ def comparison_findings(document: Row, rows: Sequence[Row]) -> list[Finding]:
     kernels.sort(key=lambda index: -abs(rows[index]["candidate_total_ns"] * rows[index]["change_percent"]))
     operators = [index for index in claimed if rows[index]["level"] == _level_of_operators(document)]
     operators.sort(key=lambda index: -abs(rows[index]["candidate_total_ns"] * rows[index]["change_percent"]))
-    found = [_change(document, rows, index) for index in whole]
-    found += _changed_work(document) if claimed and not by_operator else []
-    found += [_change(document, rows, index) for index in kernels[:MOST]]
+    findings = [_change(document, rows, index) for index in whole]
+    findings += _changed_work(document) if claimed and not by_operator else []
+    findings += [_change(document, rows, index) for index in kernels[:MOST]]
     if by_operator:
-        found += [_change(document, rows, index) for index in operators[:MOST]]
-        return [*found, _no_common_kernel(document)]
-    return found or _no_change(document, rows, is_small=any(rows[index]["level"] in LEVELS for index in changed))
+        findings += [_change(document, rows, index) for index in operators[:MOST]]
+        return [*findings, _no_common_kernel(document)]
+    return findings or _no_change(document, rows, is_small=any(rows[index]["level"] in LEVELS for index in changed))
 
 
 def _level_of_operators(document: Row) -> str | None:
@@ -210,8 +210,8 @@ def _change(document: Row, rows: Sequence[Row], index: int) -> Finding:
     subject = candidate if whole else f"{kind} {name_in_sentence(row['candidate'])}"
     name = short(candidate if whole else row["candidate"])
     if row["level"] == "operator_shape":
-        known = next(one for one in document["operators"]["shapes"] if one["name"] == row["candidate"])
-        name = f"{short(known['operator'])} {elided(known['dims'] or 'without a known input', LONGEST_INPUT)}"
+        shape = next(shape for shape in document["operators"]["shapes"] if shape["name"] == row["candidate"])
+        name = f"{short(shape['operator'])} {elided(shape['dims'] or 'without a known input', LONGEST_INPUT)}"
     return _finding(
         document,
         rows,
@@ -254,7 +254,7 @@ def _no_change(document: Row, rows: Sequence[Row], *, is_small: bool) -> list[Fi
             sentence = f"{what} from {baseline} to {candidate} {verb} beyond noise: {_amount(row)}, {state}.{also}"
             if is_one:
                 sentence = f"{candidate} is the same recording as {baseline}: there are no two runs to compare."
-            found = _finding(
+            finding = _finding(
                 document,
                 rows,
                 index,
@@ -265,7 +265,7 @@ def _no_change(document: Row, rows: Sequence[Row], *, is_small: bool) -> list[Fi
                 sentence=sentence,
                 verdict=INCONCLUSIVE,
             )
-            return [found]
+            return [finding]
     return []
 
 

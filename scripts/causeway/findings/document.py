@@ -165,7 +165,7 @@ def summarise(
     ]
     basis = CheckBasis(gpu_ns=gpu_ns, impossible={dataset: time.impossible for dataset, time in times.items()})
     kept, dropped = checked(ranked(shared), basis)
-    found = [
+    rows = [
         _placed(finding, times.get(finding.dataset, DatasetTime()), index).as_json()
         for index, finding in enumerate(ranked(folded(kept)))
     ]
@@ -173,7 +173,7 @@ def summarise(
         "schema_version": SCHEMA_VERSION,
         "config_hash": config_hash,
         "first_screen": list(first_screen),
-        "findings": found,
+        "findings": rows,
         "dropped": [{"invariant": name, "count": count} for name, count in dropped.items()],
     }
 
@@ -189,7 +189,7 @@ def _placed(finding: Finding, time: DatasetTime, index: int | None = None) -> Fi
         explorer=f"{finding.dataset}/explorer/index.html#finding_{index}" if is_explored else None,
         based_on=time.based_on,
         worth_per_step_ns=_per_step(finding, time),
-        also=tuple(_placed(one, time) for one in finding.also),
+        also=tuple(_placed(other, time) for other in finding.also),
     )
 
 

@@ -30,13 +30,13 @@ def contradictions(drawing: str, rows: Sequence[Row], grey: str) -> dict[str, st
         The colour of what is not supported.
     """
     by_name = {elided(row["feature"], LONGEST_NAME): row for row in rows}
-    found = {}
+    differences = {}
     for name, inside in ARROW.findall(drawing):
         cause = html.unescape(name)
         wrong = _contradiction(by_name.get(cause), inside, grey)
         if wrong:
-            found[cause] = wrong
-    return found
+            differences[cause] = wrong
+    return differences
 
 
 def _contradiction(row: Row | None, inside: str, grey: str) -> str:

@@ -32,15 +32,15 @@ def _group_of(finding: Finding) -> tuple[Any, ...]:
     return (finding.dataset, finding.scope, finding.target if finding.scope == "dataset" else None)
 
 
-def _worth_of(one: Finding) -> tuple[bool, int, int]:
+def _worth_of(finding: Finding) -> tuple[bool, int, int]:
     """Return whether a cause explains anything, what acting upon it could save, then what sizes of the work cost, which
     promise nothing; ns.
     """
-    of_sizes = 0 if one.worth is None or one.role in MOMENTS else one.worth.ns
-    return not explains_little(one), one.recoverable_ns or 0, of_sizes
+    of_sizes = 0 if finding.worth is None or finding.role in MOMENTS else finding.worth.ns
+    return not explains_little(finding), finding.recoverable_ns or 0, of_sizes
 
 
 def _folded(group: Sequence[Finding]) -> Finding:
-    causes = [one for one in group if one.kind == "cause" and one.verdict == SUPPORTED]
+    causes = [finding for finding in group if finding.kind == "cause" and finding.verdict == SUPPORTED]
     main = max(causes, key=_worth_of, default=group[0])  # of equal ones the first
-    return replace(main, also=tuple(one for one in group if one is not main))
+    return replace(main, also=tuple(finding for finding in group if finding is not main))

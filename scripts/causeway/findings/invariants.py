@@ -78,7 +78,7 @@ def _is_broken(estimate: Effect | Worth | None) -> bool:
     if estimate is None:
         return False
     value, low, high = _ends(estimate)
-    if (low is None) != (high is None) or not all(math.isfinite(one) for one in (value, low, high) if one is not None):
+    if (low is None) != (high is None) or not all(math.isfinite(end) for end in (value, low, high) if end is not None):
         return True
     return low is not None and high is not None and not low < value < high and not low == value == high
 
@@ -161,7 +161,7 @@ def share_exceeds_kernels(finding: Finding, basis: CheckBasis) -> bool:
 def falls_by_more_than_all(finding: Finding, basis: CheckBasis) -> bool:
     """A time falls by more than all of it, or may."""
     is_change = finding.kind == "cause" and finding.is_time and finding.effect is not None
-    return is_change and any(_ends_below_nothing(one) for one in (finding.effect, finding.p99, finding.spread))
+    return is_change and any(_ends_below_nothing(change) for change in (finding.effect, finding.p99, finding.spread))
 
 
 def _ends_below_nothing(change: Effect | None) -> bool:
@@ -220,7 +220,7 @@ def checked(findings: Iterable[Finding], basis: CheckBasis) -> tuple[list[Findin
     dropped: Counter[str] = Counter()
     kept = []
     for finding in findings:
-        broken = next((one.__name__ for one in INVARIANTS if one(finding, basis)), None)
+        broken = next((invariant.__name__ for invariant in INVARIANTS if invariant(finding, basis)), None)
         if broken is None:
             kept.append(finding)
         else:
@@ -252,22 +252,28 @@ def _within_the_whole(findings: Sequence[Finding], dropped: Counter[str]) -> lis
     """
     lost: dict[str, float] = defaultdict(float)
     explained: dict[tuple[Any, ...], float] = defaultdict(float)
-    for one in findings:
-        if one.effect is not None and one.effect.unit == SHARE_OF_TIME:
-            lost[one.dataset] += one.effect.value
-        if one.explained is not None:
-            explained[one.dataset, one.target, one.scope] += one.explained.value
+    for finding in findings:
+        if finding.effect is not None and finding.effect.unit == SHARE_OF_TIME:
+            lost[finding.dataset] += finding.effect.value
+        if finding.explained is not None:
+            explained[finding.dataset, finding.target, finding.scope] += finding.explained.value
     kept = []
-    for one in findings:
-        is_loss = one.effect is not None and one.effect.unit == SHARE_OF_TIME and lost[one.dataset] > 100 + ROUNDING
-        is_too_much = explained[one.dataset, one.target, one.scope] > 100 + ROUNDING and one.explained is not None
-        if is_loss or (is_too_much and one.quantity == EXPLAINED):
-            _drop(one, SHARES, dropped)
+    for finding in findings:
+        is_loss = (
+            finding.effect is not None
+            and finding.effect.unit == SHARE_OF_TIME
+            and lost[finding.dataset] > 100 + ROUNDING
+        )
+        is_too_much = (
+            explained[finding.dataset, finding.target, finding.scope] > 100 + ROUNDING and finding.explained is not None
+        )
+        if is_loss or (is_too_much and finding.quantity == EXPLAINED):
+            _drop(finding, SHARES, dropped)
         elif is_too_much:
-            _drop(one, SECOND, dropped)
-            kept.append(replace(one, explained=None))
+            _drop(finding, SECOND, dropped)
+            kept.append(replace(finding, explained=None))
         else:
-            kept.append(one)
+            kept.append(finding)
     return kept
 
 
@@ -275,10 +281,10 @@ def _once(findings: Sequence[Finding], dropped: Counter[str]) -> list[Finding]:
     """Return the statements without those whose headline, in the same dataset, has been said."""
     said: set[tuple[str, str]] = set()
     kept = []
-    for one in findings:
-        if (one.dataset, one.headline) in said:
-            _drop(one, SAME, dropped)
+    for finding in findings:
+        if (finding.dataset, finding.headline) in said:
+            _drop(finding, SAME, dropped)
         else:
-            said.add((one.dataset, one.headline))
-            kept.append(one)
+            said.add((finding.dataset, finding.headline))
+            kept.append(finding)
     return kept

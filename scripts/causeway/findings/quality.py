@@ -23,7 +23,7 @@ def quality_findings(quality: Row, shown: Mapping[str, str] | None = None) -> li
     dataset = quality["dataset"]
     document = f"{dataset}/quality.json"
     names = shown or shown_sources(export["source"] for export in quality["exports"])
-    found = []
+    findings = []
     for index, export in enumerate(quality["exports"]):
         if export["status"] == "read":
             continue
@@ -33,7 +33,7 @@ def quality_findings(quality: Row, shown: Mapping[str, str] | None = None) -> li
         is_refused = export["status"] == "refused"
         why = f": {error['found']}. {error['advice']}" if error else "."
         degree = "could not be read and is in no result" if is_refused else "was read in part"
-        found.append(
+        findings.append(
             Finding(
                 dataset=dataset,
                 kind="quality",
@@ -52,4 +52,4 @@ def quality_findings(quality: Row, shown: Mapping[str, str] | None = None) -> li
                 suggestion=error.get("advice") or "See the data quality section for what was left out.",
             )
         )
-    return found
+    return findings

@@ -275,14 +275,14 @@ class Finding:
 
     def as_json(self) -> dict[str, Any]:
         """Return the finding as `findings.json` holds it."""
-        found = {"id": self.id} | asdict(replace(self, also=()))
+        document = {"id": self.id} | asdict(replace(self, also=()))
         for internal in UNWRITTEN:
-            del found[internal]
-        worth = found.pop("worth") or dict.fromkeys(("ns", "low", "high"))
-        found |= {f"worth_{name}": worth[name] for name in ("ns", "low", "high")}
-        found["evidence"]["rows"] = list(self.evidence.rows)
-        found["also"] = [one.as_json() for one in self.also]
-        return found
+            del document[internal]
+        worth = document.pop("worth") or dict.fromkeys(("ns", "low", "high"))
+        document |= {f"worth_{name}": worth[name] for name in ("ns", "low", "high")}
+        document["evidence"]["rows"] = list(self.evidence.rows)
+        document["also"] = [finding.as_json() for finding in self.also]
+        return document
 
 
 MAKERS: dict[str, list[Callable[..., list[Finding]]]] = {}

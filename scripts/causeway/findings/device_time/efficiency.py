@@ -85,13 +85,13 @@ def little_memory_stall(document: Row) -> Finding | None:
 
 def _exposed_ns(document: Row) -> int:
     """Return how long copies run without a kernel beside them, over all devices, ns; migrations are none."""
-    alone = sum(int(one["exposed_memory_ns"]) for one in document["breakdown"].values())
+    alone = sum(int(device["exposed_memory_ns"]) for device in document["breakdown"].values())
     return alone - _exposed_migrations_ns(document)
 
 
 def _exposed_migrations_ns(document: Row) -> int:
     """Return how long pages of managed memory move while nothing else runs, over all devices, ns."""
-    return sum(one.get("exposed_migrations_ns", 0) for one in document["breakdown"].values())
+    return sum(device.get("exposed_migrations_ns", 0) for device in document["breakdown"].values())
 
 
 def _exposed_query() -> str:
@@ -198,7 +198,7 @@ def _unfilled(document: Row, total: int) -> list[Finding]:
     many blocks count as run at once on average.
     """
     shown = document.get("launch_shapes", ())
-    busy = sum(one["kernel_ns"] for one in document["breakdown"].values()) if shown else 0
+    busy = sum(device["kernel_ns"] for device in document["breakdown"].values()) if shown else 0
     summed = max(document["launch_path"]["kernel_ns"], busy) if shown else 0  # graphs are busy without launches
     rows: dict[str, list[tuple[int, int, int]]] = {}  # number of the row, and the share that is filled
     for number, row in enumerate(shown):
@@ -211,7 +211,7 @@ def _unfilled(document: Row, total: int) -> list[Finding]:
             whole *= row["wave"]
         if filled < whole:
             rows.setdefault(row["kernel"], []).append((number, filled, whole))
-    found = []
+    findings = []
     for kernel, chosen in rows.items():
         parts = [
             f"{value_at('launch_shapes', number, 'duration_ns', kind='integer')}::HUGEINT"
@@ -224,8 +224,8 @@ def _unfilled(document: Row, total: int) -> list[Finding]:
             for shape, (_, filled, whole) in zip(shapes, chosen, strict=True)
         )
         if lost >= NOTICEABLE * total:
-            found.append(_unfilled_by(document, total, kernel, shapes, lost, f"({' + '.join(parts)})::BIGINT"))
-    return sorted(found, key=lambda one: (-(one.recoverable_ns or 0), one.subject))[:MOST_UNFILLED]
+            findings.append(_unfilled_by(document, total, kernel, shapes, lost, f"({' + '.join(parts)})::BIGINT"))
+    return sorted(findings, key=lambda finding: (-(finding.recoverable_ns or 0), finding.subject))[:MOST_UNFILLED]
 
 
 def _unfilled_by(document: Row, total: int, kernel: str, shapes: Sequence[Row], lost: int, expression: str) -> Finding:
@@ -265,16 +265,16 @@ def _migrations(document: Row, total: int) -> list[Finding]:
     """Return that pages of managed memory move while kernels run, or while nothing else does, if that is a noticeable
     part of the kernels' time or of the GPU time (`total`, ns), and not all of it was asked for.
     """
-    found = document.get("migrations")
-    if not found or all(one["migrations"] == one["prefetched"] for one in [*found["kernels"], *found["host"]]):
+    moved = document.get("migrations")
+    if not moved or all(row["migrations"] == row["prefetched"] for row in [*moved["kernels"], *moved["host"]]):
         return []
     under, kernels = (
-        sum(one[key] for one in document["breakdown"].values()) for key in ("under_migrations_ns", "kernel_ns")
+        sum(device[key] for device in document["breakdown"].values()) for key in ("under_migrations_ns", "kernel_ns")
     )
     alone = _exposed_migrations_ns(document)
     if under < NOTICEABLE * kernels and alone < NOTICEABLE * total:
         return []
-    most = found["kernels"][0] if under else None
+    most = moved["kernels"][0] if under else None
     of_most = 100 * most["under_ns"] / most["kernel_ns"] if most and most["kernel_ns"] else 0.0
     headline = f"Pages of managed memory move for {time(alone)} while no kernel runs, as the host touches them."
     if most:
@@ -305,7 +305,7 @@ def _migrations(document: Row, total: int) -> list[Finding]:
     return [finding]
 
 
-def _moved(one: Row) -> str:
+def _moved(row: Row) -> str:
     """Return how many migrations of a kernel or of the host there are, and what they move, in words."""
-    size = "" if one["bytes"] is None else f" of {quantity(one['bytes'], 'bytes')}"
-    return f"{one['migrations']:,} migration{'s' * (one['migrations'] != 1)}{size}"
+    size = "" if row["bytes"] is None else f" of {quantity(row['bytes'], 'bytes')}"
+    return f"{row['migrations']:,} migration{'s' * (row['migrations'] != 1)}{size}"

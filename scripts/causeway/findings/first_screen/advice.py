@@ -176,7 +176,7 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
         spent = parts.total()
         if spent * run.devices >= LEAST_DETAIL * total:
             most = parts.most_common(MOST)
-            told = [one for one in most if one[1] >= LEAST_DETAIL * spent] or most[:1]
+            told = [part for part in most if part[1] >= LEAST_DETAIL * spent] or most[:1]
             named = ", ".join(f"{what} {time(ns)}" for what, ns in told)
             steps.append(Advice(words=f"{step}: {named}.", saved_ns=min(round(scale * spent), won)))
     return steps

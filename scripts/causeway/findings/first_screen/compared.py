@@ -127,7 +127,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         if row["level"] == "run" and row["metric"] in names and row["baseline_value"] is not None
     ]
     by_kernel = any(change.what == SAME_LAUNCHES for change in changes)
-    changes = [one for one in changes if one.what != SAME_CALLS or (not by_kernel and one.low is not None)]
+    changes = [change for change in changes if change.what != SAME_CALLS or (not by_kernel and change.low is not None)]
     changes.sort(key=lambda change: list(names.values()).index(change.what))
     least = NOTICEABLE * max(_gpu_ns(document[side]) for side in SIDES)
     kernels = [
@@ -138,7 +138,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
     operators = document["operators"]
     return ComparedRuns(
         changes=changes,
-        calls=[one for one in _calls(operators, rows, table) if abs(one.whole_ns) >= least] if operators else (),
+        calls=[call for call in _calls(operators, rows, table) if abs(call.whole_ns) >= least] if operators else (),
         numbers_of_calls=(operators["baseline"]["calls"], operators["candidate"]["calls"]) if operators else (0, 0),
         unshaped=operators["without_shapes"] if operators else (),
         reasons=_side_by_side([_reasons(side) for side in sides], least),
@@ -152,7 +152,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
 
 
 def _gpu_ns(side: Row) -> int:
-    return int(side["span_ns"] or 0) * max(sum(int(one["number"]) for one in side["devices"]), 1)
+    return int(side["span_ns"] or 0) * max(sum(int(model["number"]) for model in side["devices"]), 1)
 
 
 def _side_by_side(sums: Sequence[Mapping[str, int]], least: float) -> list[tuple[str, int, int]]:
@@ -197,25 +197,25 @@ def _calls(operators: Row, rows: Sequence[Row], table: str) -> list[CallFact]:
     """
     by_name = {row["operator"]: row for row in operators["decomposition"]}
     by_input = {row["name"]: row for row in operators["shapes"]}
-    found = []
+    facts = []
     for index, row in enumerate(rows):
-        known = None
+        call = None
         if row["level"] == "operator_shape":
-            known = by_input.get(row["candidate"])
+            call = by_input.get(row["candidate"])
         elif row["level"] == "operator" and operators["without_shapes"]:
-            known = by_name.get(row["candidate"])
-        if known is not None and row["change_percent"] is not None:
+            call = by_name.get(row["candidate"])
+        if call is not None and row["change_percent"] is not None:
             fact = CallFact(
-                operator=known["operator"],
-                before=known.get("baseline_operator", row["baseline"]),
-                dims=known.get("dims"),
+                operator=call["operator"],
+                before=call.get("baseline_operator", row["baseline"]),
+                dims=call.get("dims"),
                 change=_change_of(row["candidate"], row, cell("change_percent", table, index)),
                 calls=(row["baseline_launches"], row["candidate_launches"]),
-                whole_ns=known["time_ns"],
-                step_ns=known["step_ns"],
+                whole_ns=call["time_ns"],
+                step_ns=call["step_ns"],
             )
-            found.append(fact)
-    return sorted(found, key=lambda fact: (-abs(fact.whole_ns), fact.change.what))
+            facts.append(fact)
+    return sorted(facts, key=lambda fact: (-abs(fact.whole_ns), fact.change.what))
 
 
 def _slowest(sides: Sequence[PairSide]) -> tuple[str, float, float] | None:
@@ -229,7 +229,7 @@ def _slowest(sides: Sequence[PairSide]) -> tuple[str, float, float] | None:
 
 
 def _model(devices: Sequence[Row]) -> str:
-    return ", ".join(f"{one['number']} x {one['name'] or 'GPU'}" for one in devices)
+    return ", ".join(f"{model['number']} x {model['name'] or 'GPU'}" for model in devices)
 
 
 def _change(fact: ChangeFact) -> str:
@@ -305,7 +305,7 @@ def _of_operators(fact: ComparedRuns) -> list[tuple[str, str | None]]:
             f"name alone, as {' and '.join(fact.unshaped)} recorded no input shapes" if fact.unshaped else "input shape"
         )
         lines.append((f"Operators by {by}, time per call: {'; '.join(map(_call, shown))}.", shown[0].change.query))
-    named = {name for one in shown for name in (one.operator, one.before)}
+    named = {name for call in shown for name in (call.operator, call.before)}
     others = [row for row in fact.operators if row[0] not in named]
     if others:
         words = ", ".join(_pair(elided(name, LONGEST), *ns) for name, *ns in others[:MOST_KERNELS])
@@ -327,7 +327,7 @@ def _call(fact: CallFact) -> str:
 
 def _is_said(change: ChangeFact, fact: ComparedRuns) -> bool:
     """Return whether a time of the devices changes by a hundredth of the run's."""
-    span = next((one for one in fact.changes if one.what == "Run"), None)
+    span = next((other for other in fact.changes if other.what == "Run"), None)
     whole = span.before if span is not None else change.before
     return abs(change.after - change.before) >= NOTICEABLE * whole
 

@@ -109,7 +109,7 @@ def _slow_copies(path: str, kind: int, copies: Mapping[int, Row]) -> list[SlowCo
     others = [row for row in rows if TIMES_SLOWER * _speed([row]) > best]
     if not slow:
         return []
-    index = min(copies, key=lambda one: _speed([copies[one]]))
+    index = min(copies, key=lambda position: _speed([copies[position]]))
     return [
         SlowCopiesFact(
             direction=COPY_KINDS.get(kind, "unknown"),

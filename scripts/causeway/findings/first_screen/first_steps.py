@@ -63,9 +63,9 @@ def first_step_facts(tables: RunTables, run: RunFact) -> list[FirstStepFact]:
         return []
     names = {COMMUNICATION: "exposed_communication_ns", COPIES: "exposed_copies_ns", IDLE: "idle_ns"}
     grown = {part: float(row[name] - others[name].median()) for part, name in names.items()}
-    own, usual = (one["busy_ns"] - one[names[COMMUNICATION]] - one[names[COPIES]] for one in (row, others))
+    own, usual = (times["busy_ns"] - times[names[COMMUNICATION]] - times[names[COPIES]] for times in (row, others))
     grown[COMPUTE] = float(own - usual.median())
-    part = max(grown, key=lambda one: (grown[one], one))
+    part = max(grown, key=lambda name: (grown[name], name))
     rank = int(row["rank"])
     window = int(row["start_ns"]), int(row["start_ns"] + row["duration_ns"])
     where = f"rank = {rank} AND step = {int(row['step'])}"

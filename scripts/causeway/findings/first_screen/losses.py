@@ -224,13 +224,13 @@ def _loss(
     gain = _gain(tables, run, part)
     if part == IDLE:
         reasons, unknown = _reasons(tables)
-        known = sum(ns for _, _, ns in reasons) + unknown
-        if known > lost:  # waits are told of the whole recording, losses of what all ranks recorded
-            reasons = [(reason, detail, ns * lost // known) for reason, detail, ns in reasons]
-            unknown = unknown * lost // known
-            known = lost
+        total = sum(ns for _, _, ns in reasons) + unknown
+        if total > lost:  # waits are told of the whole recording, losses of what all ranks recorded
+            reasons = [(reason, detail, ns * lost // total) for reason, detail, ns in reasons]
+            unknown = unknown * lost // total
+            total = lost
         kept = unknown + sum(ns for why, detail, ns in reasons if why in FOREIGN or detail.startswith(IN_MPI))
-        if not known or kept >= MOST_UNKNOWN * known:
+        if not total or kept >= MOST_UNKNOWN * total:
             gain = None
         return LossFact(
             part=part,
@@ -243,19 +243,23 @@ def _loss(
             gain=gain,
         )
     if part == COPIES:
-        overlap = sum(min(one["exposed_memory_ns"], one["compute_ns"]) for one in breakdown.values()) // run.devices
+        overlap = sum(min(gpu["exposed_memory_ns"], gpu["compute_ns"]) for gpu in breakdown.values()) // run.devices
         apart = _are_apart(tables.folders)
         return LossFact(part=part, lost_ns=lost, copies=_copies(tables), are_apart=apart, overlap_ns=overlap, gain=gain)
     if part == COMMUNICATION:
-        exposed = (max(one["exposed_communication_ns"] - single_ns // run.devices, 0) for one in breakdown.values())
-        overlap = sum(map(min, exposed, (one["compute_ns"] for one in breakdown.values())))
+        exposed = (max(gpu["exposed_communication_ns"] - single_ns // run.devices, 0) for gpu in breakdown.values())
+        overlap = sum(map(min, exposed, (gpu["compute_ns"] for gpu in breakdown.values())))
         waited = sum(group["waiting_ns"] for group in tables.stragglers["groups"]) if tables.stragglers else 0
         missing = next(
-            (one["count"] for one in tables.quality["issues"] if one["kind"] in ("unread_ranks", "one_rank_of_a_job")),
+            (
+                issue["count"]
+                for issue in tables.quality["issues"]
+                if issue["kind"] in ("unread_ranks", "one_rank_of_a_job")
+            ),
             0,
         )
         collectives = _collectives(tables)
-        all_of_it = sum(one["communication_ns"] for one in breakdown.values())
+        all_of_it = sum(gpu["communication_ns"] for gpu in breakdown.values())
         is_exposed = lost >= MOST_EXPOSED * all_of_it  # else what waits may be hidden behind compute
         peers = min(sum(fact.beyond_ns for fact in collectives), max(lost - waited, 0)) if is_exposed else 0
         return LossFact(
@@ -289,7 +293,7 @@ def _gain(tables: RunTables, run: RunFact, part: str) -> Gain | None:
     columns = ("device_time_ns", "predicted_device_time_ns") if has_devices else ("time_ns", "predicted_ns")
     saved = max(row[columns[0]] - row[columns[1]], 0)
     # calls that wait in a full queue behind the copies are taken for work of the host
-    alone = max((one["exposed_memory_ns"] for one in tables.efficiency["breakdown"].values()), default=0)
+    alone = max((device["exposed_memory_ns"] for device in tables.efficiency["breakdown"].values()), default=0)
     at_least = part == COPIES and row["limited_by"] in ("launch", "host") and saved < 0.9 * alone
     return Gain(
         saved_ns=saved,
@@ -338,7 +342,7 @@ def _waits(tables: RunTables) -> tuple[str, int] | None:
                 [str(path)],
             ).fetchall():
                 counts[name] += rows
-    return max(counts.items(), key=lambda one: (one[1], one[0])) if counts else None
+    return max(counts.items(), key=lambda call: (call[1], call[0])) if counts else None
 
 
 def _copies(tables: RunTables) -> list[CopiesFact]:
@@ -442,10 +446,10 @@ def late_rank_facts(tables: RunTables, run: RunFact) -> list[LateRankFact]:
     facts: dict[tuple[int, ...], LateRankFact] = {}
     for index, group in enumerate(tables.stragglers["groups"] if tables.stragglers else ()):
         for fact in _late(tables, index, group):
-            known = facts.get(tuple(fact.ranks))
+            previous = facts.get(tuple(fact.ranks))
             others = max(fact.of_ranks - len(fact.ranks), 1)
             if fact.waited_ns / others >= NOTICEABLE * run.elapsed_ns and (
-                known is None or known.waited_ns < fact.waited_ns
+                previous is None or previous.waited_ns < fact.waited_ns
             ):
                 facts[tuple(fact.ranks)] = fact
     return sorted(facts.values(), key=lambda fact: (-fact.saved_ns, -fact.waited_ns, fact.ranks))
@@ -466,8 +470,8 @@ class MigrationsFact:
 def migration_facts(tables: RunTables) -> list[MigrationsFact]:
     """Return that pages of managed memory move during a hundredth of the kernels' time or more."""
     breakdown = tables.efficiency["breakdown"].values()
-    under = sum(one.get("under_migrations_ns", 0) for one in breakdown)
-    kernels = sum(one.get("kernel_ns", 0) for one in breakdown)
+    under = sum(device.get("under_migrations_ns", 0) for device in breakdown)
+    kernels = sum(device.get("kernel_ns", 0) for device in breakdown)
     if not under or under < NOTICEABLE * kernels:
         return []
     query = "list_sum(json_extract(content, '$.breakdown.*.under_migrations_ns')::BIGINT[])::BIGINT"
@@ -501,7 +505,7 @@ def _late(tables: RunTables, index: int, group: Row) -> list[LateRankFact]:
     path = f"{tables.dataset}/stragglers.json"
     facts = []
     named = group["verdict"] in (STRAGGLER, MIXED)
-    for at, row in enumerate(group.get("late_together", ()) if named else ()):
+    for number, row in enumerate(group.get("late_together", ()) if named else ()):
         facts.append(
             LateRankFact(
                 group=index,
@@ -515,11 +519,13 @@ def _late(tables: RunTables, index: int, group: Row) -> list[LateRankFact]:
                 cause=None,
                 kernel=None,
                 is_often=True,
-                query=in_document(path, "groups", index, "late_together", at, "waiting_for_them_ns", kind="integer"),
+                query=in_document(
+                    path, "groups", index, "late_together", number, "waiting_for_them_ns", kind="integer"
+                ),
             )
         )
     together = {rank for fact in facts for rank in fact.ranks}
-    for at, rank in enumerate(group["ranks"]):
+    for number, rank in enumerate(group["ranks"]):
         is_often = rank["pattern"] != "none" and named
         if (not is_often and rank["rank"] != group.get("waited_for")) or rank["rank"] in together:
             continue
@@ -540,7 +546,7 @@ def _late(tables: RunTables, index: int, group: Row) -> list[LateRankFact]:
                 cause=why.get("cause"),
                 kernel=kernels[0]["kernel"] if kernels and why.get("cause") == "compute" else None,
                 is_often=is_often,
-                query=in_document(path, "groups", index, "ranks", at, "waiting_for_it_ns", kind="integer"),
+                query=in_document(path, "groups", index, "ranks", number, "waiting_for_it_ns", kind="integer"),
             )
         )
     return facts

@@ -118,9 +118,9 @@ _RangesByRank = Mapping[int, Mapping[str, tuple[np.ndarray, np.ndarray]]]
 
 def _ranges(folder: Path, gaps: Sequence[_Gap], run: RunFact) -> _RangesByRank:
     """Return the ranges of ranks with gaps, but for those that fill most of the run, which stand between nothing."""
-    found: dict[int, dict[str, tuple[np.ndarray, np.ndarray]]] = {}
+    ranges: dict[int, dict[str, tuple[np.ndarray, np.ndarray]]] = {}
     if not gaps or not (folder / "ranges.parquet").is_file():
-        return found
+        return ranges
     import duckdb
 
     rows = duckdb.execute(
@@ -132,8 +132,8 @@ def _ranges(folder: Path, gaps: Sequence[_Gap], run: RunFact) -> _RangesByRank:
     for rank, name, starts, ends in rows:
         times = np.array(starts, np.int64), np.maximum.accumulate(np.array(ends, np.int64))
         if (times[1] - times[0]).sum() < MOST_OF_RUN * run.elapsed_ns:
-            found.setdefault(rank, {})[name] = times
-    return found
+            ranges.setdefault(rank, {})[name] = times
+    return ranges
 
 
 def _between(gaps: Sequence[_Gap], ranges: Mapping[int, _RangesByRank]) -> str | None:
@@ -176,7 +176,7 @@ def _long_gaps(folder: Path, number: int, least_ns: int, names: Mapping[int, str
     """
     reach: dict[tuple[int, int], tuple[int, int]] = {}
     first: dict[tuple[int, int], tuple[int, int]] = {}
-    found = []
+    gaps = []
     columns = ["start_ns", "duration_ns", "rank", "device", "configuration"]
     with open_table(folder / "launches.parquet", "launches") as file:
         for batch in file.iter_batches(columns=columns):
@@ -185,33 +185,33 @@ def _long_gaps(folder: Path, number: int, least_ns: int, names: Mapping[int, str
             )
             lanes = rank << 16 | device
             for lane in np.unique(lanes).tolist():
-                at = np.flatnonzero(lanes == lane)
-                begins = start[at]
-                ends = begins + duration[at]
-                which = configuration[at]
+                rows = np.flatnonzero(lanes == lane)
+                begins = start[rows]
+                ends = begins + duration[rows]
+                which = configuration[rows]
                 key = (lane >> 16, lane & 0xFFFF)
                 first.setdefault(key, (int(begins[0]), int(which[0])))
-                known = reach.get(key)
-                if known is not None:
+                prior = reach.get(key)
+                if prior is not None:
                     begins, ends, which = (
-                        np.concatenate([[one], rest])
-                        for one, rest in zip((known[0], known[0], known[1]), (begins, ends, which), strict=True)
+                        np.concatenate([[earlier], rest])
+                        for earlier, rest in zip((prior[0], prior[0], prior[1]), (begins, ends, which), strict=True)
                     )
                 reached = np.maximum.accumulate(ends)
                 latest = np.maximum.accumulate(np.where(ends >= reached, np.arange(len(ends)), -1))
                 for i in np.flatnonzero(begins[1:] - reached[:-1] >= least_ns).tolist():
                     before = names[int(which[i + 1])]
                     after = names[int(which[latest[i]])]
-                    found.append(_Gap((number, *key), int(reached[i]), int(begins[i + 1]), after, before))
+                    gaps.append(_Gap((number, *key), int(reached[i]), int(begins[i + 1]), after, before))
                 reach[key] = (int(reached[-1]), int(which[latest[-1]]))
     for key, begin, end in _other_work(folder):
         launch, which = first.get(key, (end, -1))
         if launch - begin >= least_ns:
-            found.append(_Gap((number, *key), begin, launch, "the start", names.get(which, "the end")))
+            gaps.append(_Gap((number, *key), begin, launch, "the start", names.get(which, "the end")))
         last, which = reach.get(key, (end, -1))
         if end - last >= least_ns:
-            found.append(_Gap((number, *key), last, end, names.get(which, "the start"), "the end"))
-    return found
+            gaps.append(_Gap((number, *key), last, end, names.get(which, "the start"), "the end"))
+    return gaps
 
 
 def _other_work(folder: Path) -> list[tuple[tuple[int, int], int, int]]:
@@ -258,19 +258,19 @@ def _without_copies(gaps: Sequence[_Gap], folder: Path, least_ns: int) -> list[_
                         for i in np.flatnonzero((begins < gap.end) & (ends > gap.start)).tolist():
                             name = "a graph" if code[i] < 0 else _copy_name(int(code[i]))
                             inside[gap].append((int(begins[i]), int(ends[i]), name))
-    found = []
+    remaining = []
     for gap in gaps:
         now = gap.start
         after = gap.after
         for begin, end, name in sorted(inside[gap]):
             if begin - now >= least_ns:
-                found.append(_Gap(gap.key, now, begin, after, name))
+                remaining.append(_Gap(gap.key, now, begin, after, name))
             if end > now:
                 now = end
                 after = name
         if gap.end - now >= least_ns:
-            found.append(_Gap(gap.key, now, gap.end, after, gap.before))
-    return found
+            remaining.append(_Gap(gap.key, now, gap.end, after, gap.before))
+    return remaining
 
 
 def _copy_name(kind: int) -> str:
@@ -346,7 +346,7 @@ def between(gaps: Sequence[GapFact]) -> tuple[str, int] | None:
     for gap in gaps:
         if gap.between is not None:
             sums[gap.between] += gap.total_ns
-    return max(sums.items(), key=lambda one: (one[1], one[0]), default=None)
+    return max(sums.items(), key=lambda pair: (pair[1], pair[0]), default=None)
 
 
 def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
@@ -455,10 +455,10 @@ def behind_steps(
     """Return the single event, or the gaps, whose time is the excess of slow steps; None where there is none. A
     collective in which others wait is not behind a step that is slow by itself.
     """
-    for one in singles:
-        if isinstance(one, EventFact) and one.is_collective and fact.cause != WAITS:
+    for single in singles:
+        if isinstance(single, EventFact) and single.is_collective and fact.cause != WAITS:
             continue
-        ns = one.longest_ns if isinstance(one, EventFact) else one.total_ns / one.devices
+        ns = single.longest_ns if isinstance(single, EventFact) else single.total_ns / single.devices
         if 0.8 * fact.excess_ns <= ns <= 1.25 * fact.excess_ns:
-            return one
+            return single
     return None

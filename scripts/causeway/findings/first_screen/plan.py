@@ -95,7 +95,7 @@ def plan(facts: DatasetFacts) -> list[ScreenLine]:
 def plan_of_pair(document: Row, rows: Sequence[Row], datasets: Mapping[str, DatasetFacts]) -> list[dict[str, Any]]:
     """Return the lines of a compared pair as `findings.json` holds them; they are about the candidate."""
     facts = [datasets.get(document[side]["dataset"]) for side in ("baseline", "candidate")]
-    fact = compared_runs(document, rows, [_side(one.tables) if one else PairSide() for one in facts])
+    fact = compared_runs(document, rows, [_side(dataset.tables) if dataset else PairSide() for dataset in facts])
     if fact is None:
         return []
     return [
@@ -208,15 +208,15 @@ def _outliers(of: DatasetFacts) -> list[ScreenLine]:
         return []
     events = of.events
     slow = {fact: behind_steps(fact, [*events, *of.gaps]) for fact in of.slow_steps}
-    steps_of = {one: fact for fact, one in slow.items() if one is not None}
+    steps_of = {single: fact for fact, single in slow.items() if single is not None}
     facts = [(gap.total_ns, words.of_gap(gap, run) + words.in_steps(steps_of.get(gap), run)) for gap in of.gaps]
     facts += [
         (event.total_ns, words.of_event(event, run) + words.in_steps(steps_of.get(event), run)) for event in events
     ]
     facts += [
         (fact.excess_ns * len(fact.ranks) * run.devices // run.ranks, words.of_slow_steps(fact, run))
-        for fact, one in slow.items()
-        if one is None
+        for fact, single in slow.items()
+        if single is None
     ]
     facts += [
         (fact.excess_ns, words.of_first_step(fact))
@@ -303,7 +303,7 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
                 lines.append(ScreenLine(question=RUN, answer=answer))
         if (cause := cause_of_most(tables)) is not None:
             lines.append(ScreenLine(question=VARIES, answer=words.of_cause(cause)))
-    rows = sum(one["tables"].get("counters", 0) for one in tables.capabilities)
+    rows = sum(export["tables"].get("counters", 0) for export in tables.capabilities)
     if rows and not any(line.question == RUN for line in lines):
         answer = f"{counted(rows, 'launch')} with counters; without durations, so where the time goes is not known."
         lines.append(ScreenLine(question=RUN, answer=answer))

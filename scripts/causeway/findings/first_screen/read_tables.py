@@ -63,8 +63,8 @@ def run_tables(files: ResultFiles) -> Iterable[RunTables]:
             stragglers=_document(files.stragglers, dataset),
             steps=_document(files.steps, dataset),
             steps_table=read_table(steps_table, "steps") if steps_table else None,
-            targets={target: read_table(one, "kernel_summary").to_pylist() for target, one in targets.items()},
-            units={target: table_metadata(one).get("value_unit", "") for target, one in targets.items()},
+            targets={target: read_table(file, "kernel_summary").to_pylist() for target, file in targets.items()},
+            units={target: table_metadata(file).get("value_unit", "") for target, file in targets.items()},
             searches=next(
                 (searches[key] for key in ((dataset, KERNEL_VARIABILITY), (dataset, first)) if key in searches), ()
             ),
@@ -79,21 +79,21 @@ def _document(paths: Iterable[str | Path], dataset: str) -> Row:
 
 def _rows(files: ResultFiles, dataset: str) -> Mapping[str, Sequence[Row]]:
     """Return the rows of tables of a dataset, those of the whole run where they have steps."""
-    found = {}
+    rows = {}
     for key, name, field in (
         ("waiting", "waiting", "waiting"),
         ("replay", "replay", "replays"),
         ("path", "critical_path", "critical_paths"),
     ):
         path = _of(getattr(files, field), dataset)
-        found[key] = read_rows_of_run(path, name).to_pylist() if path else ()
+        rows[key] = read_rows_of_run(path, name).to_pylist() if path else ()
     for key, name, field in (
         ("collectives", "collective_sizes", "collectives"),
         ("operators", "operator_summary", "operators"),
     ):
         path = _of(getattr(files, field), dataset)
-        found[key] = read_table(path, name).to_pylist() if path else ()
-    return found
+        rows[key] = read_table(path, name).to_pylist() if path else ()
+    return rows
 
 
 def _of(paths: Iterable[str | Path], dataset: str) -> str | Path | None:

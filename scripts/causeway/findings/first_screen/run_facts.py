@@ -174,7 +174,7 @@ def run_fact(tables: RunTables) -> RunFact | None:
     if not tables.is_timed or not document["elapsed_ns"]:
         return None
     names = [row["name"] for row in _devices(tables.folders) if row["name"]]
-    held = {name for one in tables.capabilities for name, rows in one["tables"].items() if rows}
+    held = {name for export in tables.capabilities for name, rows in export["tables"].items() if rows}
     return RunFact(
         elapsed_ns=document["elapsed_ns"],
         devices=document["device"]["n_devices"],
@@ -187,7 +187,7 @@ def run_fact(tables: RunTables) -> RunFact | None:
         queued=document["launch_path"].get("mean_queue_length"),
         runtime=_runtime(tables),
         in_graphs=bool(document.get("graphs"))
-        or any(one["kind"] == "graph_launches" for one in tables.quality["issues"])
+        or any(issue["kind"] == "graph_launches" for issue in tables.quality["issues"])
         or any(row["reason"] == "graph_internal" for row in tables.waiting),
         query=in_document(f"{tables.dataset}/efficiency.json", "elapsed_ns", kind="integer"),
     )
@@ -208,16 +208,16 @@ def _runtime(tables: RunTables) -> str:
     calls = [str(folder / "calls.parquet") for folder in tables.folders if (folder / "calls.parquet").is_file()]
     of_calls = "SELECT DISTINCT regexp_extract(name::VARCHAR, '^(hip|cuda|cu)') FROM read_parquet(?)"
     begins = [row[0] for row in duckdb.execute(of_calls, [calls]).fetchall()] if calls else []
-    known = {RUNTIMES[one] for one in begins if one}
-    known = known or {FORMATS.get(one["format"], "") for one in tables.capabilities}
-    return known.pop() if len(known) == 1 else ""
+    runtimes = {RUNTIMES[prefix] for prefix in begins if prefix}
+    runtimes = runtimes or {FORMATS.get(export["format"], "") for export in tables.capabilities}
+    return runtimes.pop() if len(runtimes) == 1 else ""
 
 
 def _devices(folders: Sequence[Path]) -> list[Row]:
     """Return the rows of all `devices` of a dataset that did work."""
     import duckdb
 
-    found = []
+    devices = []
     for folder in folders:
         if not (folder / "devices.parquet").is_file():
             continue
@@ -226,8 +226,8 @@ def _devices(folders: Sequence[Path]) -> list[Row]:
         if (folder / "launches.parquet").is_file():
             pairs = "SELECT DISTINCT rank, device FROM read_parquet(?)"  # streamed: launches may be many millions
             used = set(duckdb.execute(pairs, [str(folder / "launches.parquet")]).fetchall())
-        found += [row for row in rows if not used or (row["rank"], row["device"]) in used]
-    return found
+        devices += [row for row in rows if not used or (row["rank"], row["device"]) in used]
+    return devices
 
 
 def _steps(tables: RunTables) -> StepsFact | None:
@@ -235,8 +235,8 @@ def _steps(tables: RunTables) -> StepsFact | None:
     document = tables.steps
     if document is None or tables.steps_table is None or not tables.steps_table.num_rows:
         return None
-    known = [one for one in document["ranks"] if one["steps"]]
-    sure = all(one["steps"] >= FEWEST_REPEATS and (one["confidence"] or 0) >= ALIKE for one in known)
+    ranks = [row for row in document["ranks"] if row["steps"]]
+    sure = all(row["steps"] >= FEWEST_REPEATS and (row["confidence"] or 0) >= ALIKE for row in ranks)
     if document["source"] not in ANNOTATED and not sure:
         return None
     rows = tables.steps_table.to_pandas()
@@ -244,7 +244,7 @@ def _steps(tables: RunTables) -> StepsFact | None:
     durations = rows["duration_ns"].to_numpy()
     if len(durations) < 2:
         return None
-    devices = {one["rank"]: one["devices"] for one in document["ranks"]}
+    devices = {row["rank"]: row["devices"] for row in document["ranks"]}
     total = int(sum(duration * devices[rank] for rank, duration in zip(rows["rank"], durations, strict=True)))
     communication, copies, idle, busy = (
         int(rows[name].sum()) for name in ("exposed_communication_ns", "exposed_copies_ns", "idle_ns", "busy_ns")
@@ -359,7 +359,7 @@ GRAPHS = (
 
 def _sparse_graphs(tables: RunTables) -> list[RecordingFact]:
     """Return that launches of graphs span far more time than their recorded nodes fill: nodes are probably missing."""
-    issue = next((one for one in tables.quality["issues"] if one["kind"] == "graph_launches"), None)
+    issue = next((issue for issue in tables.quality["issues"] if issue["kind"] == "graph_launches"), None)
     if issue is None or not tables.is_timed:
         return []
     import duckdb
@@ -370,8 +370,8 @@ def _sparse_graphs(tables: RunTables) -> list[RecordingFact]:
         if (folder / "launches.parquet").is_file():
             spans += duckdb.execute(GRAPHS.format(table=f"'{folder / 'launches.parquet'}'")).fetchall()
             parts.append(GRAPHS.format(table=f"'{'/'.join(folder.parts[-3:])}/launches.parquet'"))
-    span = sum(one for _, one, _ in spans)
-    nodes = sum(one for _, _, one in spans)
+    span = sum(ns for _, ns, _ in spans)
+    nodes = sum(ns for _, _, ns in spans)
     gpu_ns = tables.efficiency["elapsed_ns"] * tables.efficiency["device"]["n_devices"]
     if len(spans) < FEWEST_GRAPHS or span < NOTICEABLE * gpu_ns or nodes >= LEAST_COVERED * span:
         return []

@@ -74,7 +74,7 @@ LIMITS = {
     "copy": "copies limit",
     "launch": "launch calls limit",
     "host": "the host limits",
-    "wait": "waiting limits",
+    "wait": "waits of queued work limit",
 }
 LATE = {
     "compute": "its kernels run longer",
@@ -236,7 +236,7 @@ def reasons_in_words(fact: LossFact, devices: int) -> str:
     told = [(words, ns) for words, ns in sums.items() if ns >= LEAST_TOLD * total]
     if fact.unknown_ns >= LEAST_TOLD * total:
         told.append(("not explained", fact.unknown_ns))
-    told = sorted(told, key=lambda one: (-one[1], one[0]))[:MOST_REASONS]
+    told = sorted(told, key=lambda reason: (-reason[1], reason[0]))[:MOST_REASONS]
     return ", ".join(f"{words} {time(ns / devices)}" for words, ns in told)
 
 
@@ -261,8 +261,8 @@ def _copies(fact: LossFact, devices: int) -> str:
     first, *rest = fact.copies
     memory = f", {first.memory} memory" if first.memory not in (None, "unknown") else ""
     copies = counted(round(first.copies / devices), "copy")
-    also = [_moved(one, devices) for one in rest[:1] if one.total_ns >= LEAST_TOLD * first.total_ns]
-    return f"{_moved(first, devices, copies)}{memory}{''.join(f', and {one}' for one in also)}"
+    also = [_moved(direction, devices) for direction in rest[:1] if direction.total_ns >= LEAST_TOLD * first.total_ns]
+    return f"{_moved(first, devices, copies)}{memory}{''.join(f', and {text}' for text in also)}"
 
 
 def _moved(copies: CopiesFact, devices: int, number: str = "") -> str:
@@ -469,8 +469,8 @@ def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
     most and what of a device it fills.
     """
     total = sum(fact.total_ns for fact in classes)
-    known = [fact for fact in classes if fact.name != OTHER]
-    is_known = sum(fact.total_ns for fact in known) >= MOST_OF_RUN * total / 2
+    classified = [fact for fact in classes if fact.name != OTHER]
+    is_known = sum(fact.total_ns for fact in classified) >= MOST_OF_RUN * total / 2
     graphs = [fact for fact in classes if fact.name == WHOLE_GRAPHS]
     ranked = classes if is_known else sorted([*kernels, *graphs], key=lambda fact: -fact.total_ns)
     shown = [fact for fact in ranked if fact.total_ns >= 0.02 * total][:4]

@@ -131,7 +131,7 @@ def class_facts(tables: RunTables) -> list[WorkFact]:
         totals[work] += row["gpu_ns"]
         launches[work] += row["launches"]
     if tables.is_timed:
-        graphs = sum(one["graph_ns"] for one in tables.efficiency["breakdown"].values())
+        graphs = sum(device["graph_ns"] for device in tables.efficiency["breakdown"].values())
         totals[WHOLE_GRAPHS] += graphs
         if (tables.efficiency.get("recordings") or {}).get("held_ns"):  # they wait for the start of recordings
             for work in COLLECTIVES:
@@ -251,8 +251,8 @@ def peak_facts(tables: RunTables, most: int) -> list[PeakFact]:
 
 def _least(limits: Sequence[float | None]) -> str | None:
     """Return what limits the blocks on a multiprocessor most, the first of equal ones; None where that is not known."""
-    known = {name: limit for name, limit in zip(BLOCK_LIMITS, limits, strict=True) if limit is not None}
-    return min(known, key=lambda name: known[name]) if known else None
+    recorded = {name: limit for name, limit in zip(BLOCK_LIMITS, limits, strict=True) if limit is not None}
+    return min(recorded, key=lambda name: recorded[name]) if recorded else None
 
 
 LAUNCHES_WITH_COUNTERS = (
@@ -280,7 +280,7 @@ def counter_facts(tables: RunTables, most: int) -> list[CounterFact]:
     """Return what the first counters add up to, of those that do: sums, bytes and instructions."""
     import duckdb
 
-    units = {name: unit for one in tables.capabilities for name, unit in one["values"].items()}
+    units = {name: unit for export in tables.capabilities for name, unit in export["values"].items()}
     facts = []
     for name, unit in units.items():
         if not name.endswith("_sum") and unit not in ("bytes", "instructions"):
@@ -294,7 +294,7 @@ def counter_facts(tables: RunTables, most: int) -> list[CounterFact]:
                 sums.update({kernel: value or 0.0 for kernel, value in rows})
         total = math.fsum(sums.values())
         if total > 0:
-            kernel, value = max(sums.items(), key=lambda one: (one[1], one[0]))
+            kernel, value = max(sums.items(), key=lambda pair: (pair[1], pair[0]))
             facts.append(CounterFact(name=name, unit=unit, total=total, kernel=kernel, share=value / total))
     return facts[:most]
 
@@ -420,7 +420,7 @@ def _after_pause(folders: Sequence[Path], short_name: str) -> float | None:
         if (folder / "launches.parquet").is_file():
             given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
             rows += duckdb.execute(AFTER_PAUSE, given | {"name": short_name, "pause": LAUNCHING_NS}).fetchall()
-    launches, ns, share, others = (math.fsum(row[at] or 0 for row in rows) for at in range(4))
+    launches, ns, share, others = (math.fsum(row[column] or 0 for row in rows) for column in range(4))
     if launches < FEWEST_REPEATS or not others or share < LEAST_TREND * launches:
         return None
     return ns / launches
@@ -458,7 +458,7 @@ def _trend(folders: Sequence[Path], short_name: str) -> Trend | None:
     """
     import duckdb
 
-    found = []
+    candidates = []
     for folder in folders:
         if not (folder / "launches.parquet").is_file():
             continue
@@ -468,8 +468,8 @@ def _trend(folders: Sequence[Path], short_name: str) -> Trend | None:
             " GROUP BY rank, device, c",
             given | {"name": short_name},
         ).fetchall()
-        found += [(*row, folder, given) for row in rows]
-    count, ratio, rank, device, configuration, folder, given = max(found, key=lambda row: row[0], default=(0,) * 7)
+        candidates += [(*row, folder, given) for row in rows]
+    count, ratio, rank, device, configuration, folder, given = max(candidates, key=lambda row: row[0], default=(0,) * 7)
     if not count or ratio is None or ratio > 1 - MIX:
         return None
     tenths = duckdb.execute(

@@ -65,8 +65,8 @@ def work_of(name: str, operator: str | None, kind: str, demangled: str = "") -> 
             return work
     _, of_framework, operator = (operator or "").rpartition("::")
     texts = ((operator, _WORK), (name, _WORK))
-    for text, known in ((name, _SURE), *(texts if of_framework else texts[::-1])):
-        for work, pattern in known:
+    for text, patterns in ((name, _SURE), *(texts if of_framework else texts[::-1])):
+        for work, pattern in patterns:
             if pattern.search(text):
                 return work
     return OTHER

@@ -72,8 +72,8 @@ class IdleSums:
         ranks = np.array(rank_of, np.int64)[device]
         for rank in np.unique(ranks).tolist():
             if rank in self._steps:
-                mine = ranks == rank
-                self._split([column[mine] for column in (device, reason, detail, begin, end)], *self._steps[rank])
+                of_rank = ranks == rank
+                self._split([column[of_rank] for column in (device, reason, detail, begin, end)], *self._steps[rank])
 
     def _make_room(self, devices: int, codes: int) -> None:
         """Make the sums large enough for so many devices and codes: `add_pieces` does not look where it writes."""
@@ -120,7 +120,7 @@ MOST_START_UP_NS = 50_000
 """The longest that counts as start-up, of work on an idle device, too: beyond, something else holds the work back."""
 NO_LIMIT = 1 << 60
 FIRST_PIECES = 1 << 18
-_FIELD = {name: at for at, name in enumerate(PIECE)}
+_FIELD = {name: index for index, name in enumerate(PIECE)}
 
 
 @dataclass(kw_only=True)
@@ -154,11 +154,11 @@ def explain_export(folder: Path, steps: Steps, taken: TakenGpus | None = None) -
         If a table is not ordered by start.
     """
     bound = start_up_bound(folder)
-    one = ExportPass(folder, bound, steps, taken=taken)
-    for block in one.events.blocks():
-        one.take(block)
-    one.finish()
-    return Explained(devices=one.devices.rows, texts=one.details.texts, totals=one.totals, start_up_ns=bound)
+    export = ExportPass(folder, bound, steps, taken=taken)
+    for block in export.events.blocks():
+        export.take(block)
+    export.finish()
+    return Explained(devices=export.devices.rows, texts=export.details.texts, totals=export.totals, start_up_ns=bound)
 
 
 def start_up_bound(folder: Path) -> int:
@@ -169,14 +169,14 @@ def start_up_bound(folder: Path) -> int:
     probe = ExportPass(folder, NO_LIMIT, {}, latencies=latencies)
     for block in islice(probe.events.blocks(), BOUND_BLOCKS):
         probe.take(block)
-    found = np.sort(np.concatenate(latencies))
-    if found.size < LEAST_LATENCIES:
+    ordered = np.sort(np.concatenate(latencies))
+    if ordered.size < LEAST_LATENCIES:
         return DEFAULT_START_UP_NS
-    return min(int(found[(found.size - 1) // 2]), MOST_START_UP_NS)
+    return min(int(ordered[(ordered.size - 1) // 2]), MOST_START_UP_NS)
 
 
 @dataclass
-class Known:
+class DeviceStates:
     """What is known of the devices and streams so far.
 
     Attributes
@@ -235,7 +235,7 @@ class ExportPass:
         self.taken = TakenTime(taken, self.details) if taken else None
         self.devices = RowNumbers()
         self.streams = RowNumbers()
-        self.known = Known()
+        self.states = DeviceStates()
         self.totals = IdleSums(steps)
         self._no_call = reason_words.NO_CORRELATION if (folder / "calls.parquet").is_file() else reason_words.NO_CALLS
         self._pieces = np.empty((FIRST_PIECES, len(PIECE)), np.int64)
@@ -245,7 +245,7 @@ class ExportPass:
         device = self.devices.of(block["rank"], block["device"])
         # when a stream's earlier work was called matters to recorded waits only
         rows = self.streams.of(device, block["stream"]) if self.waits.recorded else device[:0]
-        self.known.grow(len(self.devices), len(self.streams))
+        self.states.grow(len(self.devices), len(self.streams))
         latest = int(block["start"][-1])
         called = int(block["called"].max())
         self.host.read_until(latest, called)
@@ -270,20 +270,20 @@ class ExportPass:
             slots=host.slots, segments=host.segments, offsets=host.offsets, activities=host.activity_table()
         )
         start_up = gaps.START_UPS.of(bound=self.bound, longest=self.longest)
-        known = gaps.DEVICE_STATES.of(state=self.known.state, called=self.known.called, before=before)
+        states = gaps.DEVICE_STATES.of(state=self.states.state, called=self.states.called, before=before)
         written = np.zeros(1, np.int64)
-        at = 0
-        while at < device.size:
-            reached = gaps.take_events(at, events, segments, start_up, known, self._pieces, written)
-            if reached == at:
+        event = 0
+        while event < device.size:
+            reached = gaps.take_events(event, events, segments, start_up, states, self._pieces, written)
+            if reached == event:
                 self._pieces = np.empty((2 * len(self._pieces), len(PIECE)), np.int64)
-            yield self._pieces[: written[0]] if reached > at else self._pieces[:0]
-            at = reached
+            yield self._pieces[: written[0]] if reached > event else self._pieces[:0]
+            event = reached
 
     def _count(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> None:
         if self.latencies is not None:
-            mine = pieces[pieces[:, _FIELD["meaning"]] == gaps.IDLE_START]
-            self.latencies.append(mine[:, _FIELD["end"]] - mine[:, _FIELD["begin"]])
+            starts = pieces[pieces[:, _FIELD["meaning"]] == gaps.IDLE_START]
+            self.latencies.append(starts[:, _FIELD["end"]] - starts[:, _FIELD["begin"]])
             return
         detail = self._details(pieces, block, before)
         ranks = [rank for rank, _ in self.devices.rows]
@@ -323,10 +323,10 @@ class ExportPass:
         """Say of gaps that end with a migration of managed memory what caused it; `detail` is updated."""
         name = block["name"][pieces[:, _FIELD["event"]]] - FIRST_COPY
         for kinds, words in ((MIGRATED_BY_HOST, reason_words.ACCESS), (MIGRATIONS, reason_words.BETWEEN_DEVICES)):
-            mine = np.isin(name, kinds)
-            if mine.any():
-                detail[mine] = self.details.code(words)
-                name = np.where(mine, -1, name)
+            of_kind = np.isin(name, kinds)
+            if of_kind.any():
+                detail[of_kind] = self.details.code(words)
+                name = np.where(of_kind, -1, name)
 
     def _find_waits(self, pieces: np.ndarray, detail: np.ndarray, block: Block, before: np.ndarray) -> None:
         """Make the start of work on an idle device, beyond the usual latency, a stall where its stream waited for an
@@ -347,14 +347,14 @@ class ExportPass:
 
     def _sources(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> np.ndarray:
         """Return for whose event the stream of each piece waited; int64, shape (pieces,), as `EventWaits.find`."""
-        at = pieces[:, _FIELD["event"]]
-        rank, stream = (block[name][at].astype(np.int64) for name in ("rank", "stream"))
-        return self.waits.find(rank, stream, before[at], block["called"][at])
+        event = pieces[:, _FIELD["event"]]
+        rank, stream = (block[name][event].astype(np.int64) for name in ("rank", "stream"))
+        return self.waits.find(rank, stream, before[event], block["called"][event])
 
     def _codes_of_waits(self, which: np.ndarray) -> np.ndarray:
         """Return the code of each wait as `_waited_for` names it; int64, shape (n,), as `which`."""
-        found, inverse = few_distinct(which)
-        return np.array([self.details.code(self._waited_for(one)) for one in found.tolist()], np.int64)[inverse]
+        waits, inverse = few_distinct(which)
+        return np.array([self.details.code(self._waited_for(wait)) for wait in waits.tolist()], np.int64)[inverse]
 
     def _waited_for(self, which: int) -> str:
         if which < 0:
@@ -370,27 +370,27 @@ class ExportPass:
     def _forget(self, latest: int) -> None:
         """Drop host time that no gap can ask for: a device's next gap begins where its events reach, or later."""
         needed: dict[int, int] = {}
-        for (rank, _), reach in zip(self.devices.rows, self.known.state[:, STATE.index("reach")].tolist(), strict=True):
-            needed[rank] = min(needed.get(rank, latest), reach)
+        for (rank, _), end in zip(self.devices.rows, self.states.state[:, STATE.index("reach")].tolist(), strict=True):
+            needed[rank] = min(needed.get(rank, latest), end)
         for rank, _ in self.host.threads.rows:
             needed.setdefault(rank, latest)
         self.host.forget(needed)
 
     def finish(self) -> None:
         """Count the time before the first and after the last work of each device."""
-        state = self.known.state
+        state = self.states.state
         ranks = [rank for rank, _ in self.devices.rows]
         first = state[:, STATE.index("first")]
         last = state[:, STATE.index("reach")]
         rows = np.arange(len(ranks))
         rank = np.array(ranks, np.int64)
-        begin = np.array([first[rank == one].min() for one in ranks], np.int64)
-        end = np.array([last[rank == one].max() for one in ranks], np.int64)
+        begin = np.array([first[rank == number].min() for number in ranks], np.int64)
+        end = np.array([last[rank == number].max() for number in ranks], np.int64)
         nothing = np.full(len(ranks), self.details.code(""))
         for reason, low, high in ((reason_words.BEFORE_FIRST, begin, first), (reason_words.AFTER_LAST, last, end)):
             pieces = np.zeros((len(ranks), len(PIECE)), np.int64)
             pieces[:, _FIELD["reason"]] = reason
             for name, values in {"device": rows, "begin": low, "end": high}.items():
                 pieces[:, _FIELD[name]] = values
-            mine = high > low
-            self.totals.take(pieces[mine], nothing[mine], len(self.details.texts), ranks)
+            has_time = high > low
+            self.totals.take(pieces[has_time], nothing[has_time], len(self.details.texts), ranks)

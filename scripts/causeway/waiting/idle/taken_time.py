@@ -72,18 +72,18 @@ class TakenTime:
         """
         if not self._taken or not len(pieces):
             return pieces, detail
-        found = []
+        divided = []
         for row in np.unique(pieces[:, 0]).tolist():
-            mine = pieces[:, 0] == row
-            parts = [(pieces[mine], detail[mine], until[mine])]
+            of_row = pieces[:, 0] == row
+            parts = [(pieces[of_row], detail[of_row], until[of_row])]
             others = self._taken.others.get(devices[row])
             contexts = self._taken.contexts.get(devices[row])
             if others is not None:
                 parts = self._of_other_ranks(*parts[0], others)
             if contexts is not None:
                 parts = [*self._of_other_processes(*parts[0], contexts), *parts[1:]]
-            found += parts
-        return np.concatenate([part[0] for part in found]), np.concatenate([part[1] for part in found])
+            divided += parts
+        return np.concatenate([part[0] for part in divided]), np.concatenate([part[1] for part in divided])
 
     def _of_other_ranks(
         self, pieces: np.ndarray, detail: np.ndarray, until: np.ndarray, others: OtherWork
@@ -96,7 +96,7 @@ class TakenTime:
         follows |= np.isin(end, others.earlier)
         queued = _is_queued(pieces[inside[0]])
         kept = outside[:, ~follows]
-        found = [(_part(pieces, kept[0], kept[1:]), detail[kept[0]], until[kept[0]])]
+        parts = [(_part(pieces, kept[0], kept[1:]), detail[kept[0]], until[kept[0]])]
         for words, rows, of in (
             (BEHIND_RANK, inside[2:, queued], inside[0, queued]),
             (BESIDE_RANK, inside[2:, ~queued], inside[0, ~queued]),
@@ -105,23 +105,23 @@ class TakenTime:
             if of.size:
                 theirs = _part(pieces, of, rows)
                 theirs[:, _REASON] = SHARED
-                found.append((theirs, np.full(of.size, self._details.code(words)), until[of]))
-        return found
+                parts.append((theirs, np.full(of.size, self._details.code(words)), until[of]))
+        return parts
 
     def _of_other_processes(
         self, pieces: np.ndarray, detail: np.ndarray, until: np.ndarray, contexts: Contexts
     ) -> list[Parts]:
-        mine = _is_queued(pieces) | (pieces[:, _REASON] == UNKNOWN_REASON)
-        chosen = pieces[mine]
+        may_wait = _is_queued(pieces) | (pieces[:, _REASON] == UNKNOWN_REASON)
+        chosen = pieces[may_wait]
         inside, outside = split(chosen[:, _BEGIN], chosen[:, _END], (contexts.start, contexts.end))
         theirs = _part(chosen, inside[0], inside[2:])
         theirs[:, _REASON] = OTHER_PROCESS
         codes = np.array([self._details.code(words) for words in contexts.words()], np.int64)
         rest = _part(chosen, outside[0], outside[1:])
         return [
-            (pieces[~mine], detail[~mine], until[~mine]),
-            (theirs, codes[contexts.number()[inside[1]]], until[mine][inside[0]]),
-            (rest, detail[mine][outside[0]], until[mine][outside[0]]),
+            (pieces[~may_wait], detail[~may_wait], until[~may_wait]),
+            (theirs, codes[contexts.number()[inside[1]]], until[may_wait][inside[0]]),
+            (rest, detail[may_wait][outside[0]], until[may_wait][outside[0]]),
         ]
 
 
@@ -131,9 +131,9 @@ def _is_queued(pieces: np.ndarray) -> np.ndarray:
 
 def _part(pieces: np.ndarray, of: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Return a part of each of some pieces, by their indices (k,) and begin and end, shape (2, k)."""
-    found = pieces[of]
-    found[:, [_BEGIN, _END]] = ends.T
-    return found
+    parts = pieces[of]
+    parts[:, [_BEGIN, _END]] = ends.T
+    return parts
 
 
 MOST_NAMES = 40
@@ -166,12 +166,12 @@ class ProfilerTime:
         np.add.at(lasts, names.indices.to_numpy(), duration)
         longest = np.argsort(-lasts, kind="stable")[:MOST_NAMES].tolist()
         codes = np.array(
-            [details.code(text[:LONGEST_TEXT] if at in longest else OTHER) for at, text in enumerate(texts)]
+            [details.code(text[:LONGEST_TEXT] if index in longest else OTHER) for index, text in enumerate(texts)]
         )
         code = codes[names.indices.to_numpy()]
-        for one in np.unique(rank).tolist():
-            mine = rank == one
-            self._of_rank[one] = (start[mine], (start + duration)[mine], code[mine])
+        for number in np.unique(rank).tolist():
+            of_rank = rank == number
+            self._of_rank[number] = (start[of_rank], (start + duration)[of_rank], code[of_rank])
 
     def divide(self, pieces: np.ndarray, detail: np.ndarray, rank_of: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """Return pieces of idle time and the codes of their details, with that part of each in which the profiler was
@@ -194,12 +194,12 @@ class ProfilerTime:
             return pieces, detail
         rank = np.array(rank_of, np.int64)[pieces[:, PIECE.index("device")]]
         rank[np.isin(pieces[:, _REASON], OF_DEVICE)] = -1
-        found = [(pieces[rank < 0], detail[rank < 0])]
-        for one in np.unique(rank[rank >= 0]).tolist():
-            mine = rank == one
-            own = self._of_rank.get(one)
-            found += [(pieces[mine], detail[mine])] if own is None else _parts(pieces[mine], detail[mine], *own)
-        return np.concatenate([part for part, _ in found]), np.concatenate([codes for _, codes in found])
+        parts = [(pieces[rank < 0], detail[rank < 0])]
+        for number in np.unique(rank[rank >= 0]).tolist():
+            chosen = rank == number
+            own = self._of_rank.get(number)
+            parts += [(pieces[chosen], detail[chosen])] if own is None else _parts(pieces[chosen], detail[chosen], *own)
+        return np.concatenate([part for part, _ in parts]), np.concatenate([codes for _, codes in parts])
 
 
 def _parts(
