@@ -33,7 +33,7 @@ def workflow_folder() -> Path:
 def _finder_without(package: str) -> Any:
     """Return a finder of modules that says that a package is not there, and leaves every other to those that follow.
 
-    It is none of `importlib.abc`, which takes longer to load than this package's ground floor.
+    It is none of `importlib.abc`, which takes longer to load than all of `core`.
     """
 
     def find_spec(fullname: str, path: object = None, target: object = None) -> None:

@@ -87,7 +87,7 @@ def test_what_makes_others_wait_is_said_beside_the_larger_loss():
     )
     assert answers(given, "What to do")[0] == "Allocate once, or from a pool: cudaFree 200 ms."
     replays = [made.replay("collectives_free", 270), made.replay("host_free", 500, "wait")]
-    assert answers(replace(given, replay=replays), "Where")[1].endswith("; then waits of queued work limit it.")
+    assert answers(replace(given, replay=replays), "Where")[1].endswith("; then waits for other work limit it.")
     replays = [made.replay("collectives_free", 270), made.replay("host_free", 140)]
     assert len(answers(replace(given, replay=replays), "Where")) == 2  # half of the gain of the larger loss
     assert len(answers(replace(given, replay=[replays[0], made.replay("host_free", 130)]), "Where")) == 1

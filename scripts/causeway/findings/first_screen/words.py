@@ -74,7 +74,7 @@ LIMITS = {
     "copy": "copies limit",
     "launch": "launch calls limit",
     "host": "the host limits",
-    "wait": "waits of queued work limit",
+    "wait": "waits for other work limit",
 }
 LATE = {
     "compute": "its kernels run longer",
