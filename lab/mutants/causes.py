@@ -15,13 +15,13 @@ MUTANTS = {
     ),
     "the level that takes most time is chosen": _of(
         "effects/interventions.py",
-        "best = min(range(len(settings)), key=lambda at: means[at].value)",
-        "return max(range(len(settings)), key=lambda at: means[at].value)",
+        "best = min(range(len(settings)), key=lambda number: means[number].value)",
+        "return max(range(len(settings)), key=lambda number: means[number].value)",
         "effects/test_time_effects.py",
     ),
     "any level will do": _of(
         "effects/interventions.py",
-        "    best = min(range(len(settings)), key=lambda at: means[at].value)\n"
+        "    best = min(range(len(settings)), key=lambda number: means[number].value)\n"
         "    if means[best].high < 0:\n"
         "        return best\n",
         "",
@@ -29,7 +29,7 @@ MUTANTS = {
     ),
     "mediators take part in what a lever does": _of(
         "effects/scope_times.py",
-        'if not total or one.role != "mediator" or one.name in names',
+        'if not total or cause.role != "mediator" or cause.name in names',
         "if True",
         "effects/test_time_effects.py",
     ),

@@ -253,9 +253,9 @@ def capped_blocks(search: CauseSearch, blocks: pa.Table, kernels: Sequence[str])
     return pa.concat_tables([blocks.slice(0, 0), *chosen])
 
 
-def write_found(search: CauseSearch, found: Found, draft: Path) -> None:
+def write_found(search: CauseSearch, finding: Found, draft: Path) -> None:
     """Write what was found, and the model of each scope that it stands for."""
-    outcomes, model = found
+    outcomes, model = finding
     for outcome in outcomes:
         facts = {"dataset": search.dataset, "target": search.target, "scope": outcome.scope.scope}
         write_model(model, search.folder / "causal" / outcome.scope.scope, facts)

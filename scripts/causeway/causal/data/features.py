@@ -127,7 +127,7 @@ def exports_of(
     runs : dict of str to str or None
         Repeat of the job per export, likewise; empty where the sheet does not say.
     """
-    found = []
+    exports = []
     for folder in map(Path, folders):
         entry = clocks["exports"].get(folder.name)
         if entry is not None and (folder / "kernels.parquet").is_file():
@@ -138,8 +138,8 @@ def exports_of(
             unknown: tuple[str, ...] = () if has_streams else (LAUNCHED_AFTER, LAUNCHED_SECOND_AFTER)
             unknown += TIME_BETWEEN_LAUNCHES if rules_out_time_line(facts) else ()
             grid = table_metadata(folder / "kernels.parquet").get(GRID, BLOCKS)
-            found.append(Export(folder, Clock.of(entry), tuple(entry["ranks"]), node or None, run, unknown, grid))
-    return found
+            exports.append(Export(folder, Clock.of(entry), tuple(entry["ranks"]), node or None, run, unknown, grid))
+    return exports
 
 
 def traced(columns: list[str]) -> bool:
@@ -215,9 +215,9 @@ def features_of(
 
 def _add_counters(kept: pa.Table, columns: dict[str, pa.Array], add: Callable[..., None]) -> None:
     """Pass the metrics of a counter export or table on."""
-    known = {*SCHEMAS["kept"].names, *LAUNCH_SHAPE, "device", *columns}
+    not_counters = {*SCHEMAS["kept"].names, *LAUNCH_SHAPE, "device", *columns}
     for field in kept.schema:
-        if field.name in known:
+        if field.name in not_counters:
             continue
         facts = {key.decode(): value.decode() for key, value in (field.metadata or {}).items()}
         text = pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or pa.types.is_boolean(field.type)
@@ -261,12 +261,12 @@ class LaunchContext:
         self.export_of = {rank: export for export in exports for rank in export.ranks}
         self.configurations = configurations
         self.begun = _run_starts(exports, facts)
-        available = {"launches"}.union(*(one.tables for one in facts))
+        available = {"launches"}.union(*(fact.tables for fact in facts))
         available |= set() if configurations is None else {"configuration_summary"}
         self.telemetry = telemetry
         self.steps = steps if steps and pq.read_metadata(steps).num_rows else None
         available |= {"steps"} if self.steps else set()
-        sampled = set().union(*(one.sampled for one in facts))
+        sampled = set().union(*(fact.sampled for fact in facts))
         sampled |= sampled_metrics(telemetry) if telemetry else set()
         self.names = [*(feature.name for feature in FEATURES if feature.table in available), *sorted(sampled)]
 
@@ -303,14 +303,14 @@ class LaunchContext:
             configuration = in_order(_column(pieces, "configuration").cast(pa.int64()).to_numpy())
             windows = StepWindows.of(self.steps, rank)
             add_steps(export.folder, windows, chosen, export.clock, configuration, grids_and_blocks(own))
-        found = {}
+        features = {}
         for name in self.names:
             values = None if name in export.unknown else chosen.features.pop(name, None)
-            found[name] = _unknown(name, launch.size) if values is None or rows is not None else values
+            features[name] = _unknown(name, launch.size) if values is None or rows is not None else values
             if values is not None and rows is not None:
-                found[name][rows] = values
-        found["since_start_ns"] = _column(pieces, "start_ns").to_numpy() - float(self.begun[export.folder])
-        return found
+                features[name][rows] = values
+        features["since_start_ns"] = _column(pieces, "start_ns").to_numpy() - float(self.begun[export.folder])
+        return features
 
 
 def _column(pieces: Pieces, name: str) -> pa.ChunkedArray:
@@ -339,9 +339,9 @@ def _run_starts(exports: Sequence[Export], facts: list[ExportFacts]) -> dict[Pat
     """Return for each export with launches the aligned start of the first launch of its run: of the exports recorded
     at the same time.
     """
-    found = {export.folder: one.ends for export, one in zip(exports, facts, strict=True) if one.ends}
-    first, last = (np.array([ends[place] for ends in found.values()], np.int64) for place in (0, 1))
-    return dict(zip(found, stretches(first, last).tolist(), strict=True))
+    spans = {export.folder: fact.ends for export, fact in zip(exports, facts, strict=True) if fact.ends}
+    first, last = (np.array([ends[place] for ends in spans.values()], np.int64) for place in (0, 1))
+    return dict(zip(spans, stretches(first, last).tolist(), strict=True))
 
 
 def _rows(export: Export, name: str) -> list[dict]:
@@ -486,14 +486,14 @@ def assemble(
                 context = LaunchContext(exports, facts, means, telemetry, steps)
             fields = _feature_fields(file.schema_arrow, context, exports, target)
             part = parts / f"{ranks.rank}.parquet"
-            written = _write_part(file, _mine(file, counts, exports, ranks), context, exports, target, part, fields)
+            written = _write_part(file, _spans(file, counts, exports, ranks), context, exports, target, part, fields)
         everywhere = ranks.collect(written)
         with ranks.together():
             if everywhere is not None:
                 order = sorted(
-                    (own, ordinal, rank) for rank, found in enumerate(everywhere) for ordinal, own in enumerate(found)
+                    (own, ordinal, rank) for rank, groups in enumerate(everywhere) for ordinal, own in enumerate(groups)
                 )
-                counters = sorted(set().union(*(one.counters for one in facts))) if target in TRACE_TARGETS else []
+                counters = sorted(set().union(*(fact.counters for fact in facts))) if target in TRACE_TARGETS else []
                 unsearched = {UNSEARCHED: json.dumps(counters)} if counters else {}
                 with TableWriter(path, "features", [*SCHEMAS["kept"], *fields], unsearched):
                     pass  # a file without rows says what the row groups hold
@@ -525,12 +525,12 @@ def _feature_fields(
 def _facts(exports: Sequence[Export], ranks: Ranks) -> list[ExportFacts]:
     """Return what all must know of each export; each is opened by one MPI rank."""
     with ranks.together():
-        here = {at: ExportFacts.of(exports[at]) for at in ranks.share_of([1] * len(exports))}
-    found = {at: one for part in ranks.exchange(here) for at, one in part.items()}
-    return [found[at] for at in range(len(exports))]
+        here = {index: ExportFacts.of(exports[index]) for index in ranks.share_of([1] * len(exports))}
+    facts = {index: fact for part in ranks.exchange(here) for index, fact in part.items()}
+    return [facts[index] for index in range(len(exports))]
 
 
-def _mine(
+def _spans(
     file: pq.ParquetFile, counts: Mapping[int, int], exports: Sequence[Export], ranks: Ranks
 ) -> list[tuple[int, int, int]]:
     """Return the ranks of the dataset whose rows this MPI rank writes, each with its first row and the one behind its
@@ -543,12 +543,12 @@ def _mine(
     ends = np.cumsum([0, *counts.values()]).tolist()
     rows = [(rank, low, high) for rank, (low, high) in zip(counts, pairwise(ends), strict=True)]
     costs = [size_of.get(rank, 0) + row_bytes * (high - low) for rank, low, high in rows]
-    return [rows[at] for at in ranks.share_of(costs)]
+    return [rows[index] for index in ranks.share_of(costs)]
 
 
 def _write_part(
     file: pq.ParquetFile,
-    mine: Sequence[tuple[int, int, int]],
+    spans: Sequence[tuple[int, int, int]],
     context: LaunchContext | None,
     exports: Sequence[Export],
     target: str,
@@ -563,18 +563,18 @@ def _write_part(
     )
     written = []
     with TableWriter(path, "features", [*SCHEMAS["kept"], *fields]) as writer:
-        for rank, low, high in mine:
+        for rank, low, high in spans:
 
             def pieces(*columns: str, low: int = low, high: int = high) -> Iterator[pa.Table]:
                 for group, (begin, end) in groups:
                     if begin < high and end > low:
                         yield read(group, columns).slice(max(low - begin, 0), min(high, end) - max(low, begin))
 
-            known = context.of(rank, pieces) if context else {}
+            features = context.of(rank, pieces) if context else {}
             begin = 0
             for piece in pieces():
                 end = begin + piece.num_rows
-                part = {name: values[begin:end] for name, values in known.items()}
+                part = {name: values[begin:end] for name, values in features.items()}
                 writer.write(features_of(piece, part, exports, target)[0])
                 written.append(rank)
                 begin = end

@@ -74,11 +74,11 @@ class LaunchSweep:
         int
             First row whose configuration is not known but needed, -1 if there is none.
         """
-        mine = np.flatnonzero(rank == self.rank)
-        begun = start[mine].astype(np.int64)
-        rows = np.stack([self._rows + mine, begun, begun + duration[mine], configuration[mine], device[mine]])
+        places = np.flatnonzero(rank == self.rank)
+        begun = start[places].astype(np.int64)
+        rows = np.stack([self._rows + places, begun, begun + duration[places], configuration[places], device[places]])
         self._rows += start.size
-        if self._means is not None and mine.size:
+        if self._means is not None and places.size:
             unknown = rows[0, rows[3] >= self._means.size]
             if unknown.size:
                 return int(unknown[0])
@@ -106,8 +106,8 @@ class LaunchSweep:
         self._deviation |= dict(zip(ordered[lasts].tolist(), deviation[order][lasts].tolist(), strict=True))
         of_row = np.empty(order.size)
         of_row[order] = before
-        chosen, at = self._chosen(rows[0])
-        self.previous[chosen] = of_row[at]
+        chosen, places = self._chosen(rows[0])
+        self.previous[chosen] = of_row[places]
 
     def _chosen(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return which chosen launches that are not told of yet are among some rows, and their positions there."""
@@ -115,9 +115,9 @@ class LaunchSweep:
             return rows, rows
         first, behind = np.searchsorted(self.launch, [rows[0], rows[-1] + 1])
         chosen = np.arange(max(self._told, first), behind)
-        at = np.searchsorted(rows, self.launch[chosen])
-        found = rows[at] == self.launch[chosen]
-        return chosen[found], at[found]
+        places = np.searchsorted(rows, self.launch[chosen])
+        is_among = rows[places] == self.launch[chosen]
+        return chosen[is_among], places[is_among]
 
     def _tell(self, now: int) -> None:
         """Tell of the chosen launches that began before an instant; hold what later ones may meet."""
@@ -132,23 +132,23 @@ class LaunchSweep:
     def _tell_of_device(self, device: int, rows: np.ndarray, count: int) -> None:
         """Tell of the chosen ones among the first `count` launches held of a device."""
         row, start, end, configuration, _ = rows
-        chosen, at = self._chosen(row[:count])
-        now = start[at]
+        chosen, places = self._chosen(row[:count])
+        now = start[places]
         reached = np.maximum.accumulate(end)
         ends_last = np.maximum.accumulate(np.where(end > np.append(NEVER, reached[:-1]), np.arange(end.size), 0))
         before, upto = (np.searchsorted(start, now, side) for side in ("left", "right"))
         self.start[chosen] = now
         self.device[chosen] = device
-        self.in_flight[chosen] = upto - np.searchsorted(np.sort(end), now, "right") - (end[at] > now)
+        self.in_flight[chosen] = upto - np.searchsorted(np.sort(end), now, "right") - (end[places] > now)
         beside = ends_last[upto - 1]
-        own = beside == at
-        beside[own] = ends_last[at[own] - 1]  # of the first launch: the last, which has not begun or is itself
-        for one in np.flatnonzero(own & (upto - at > 1)):
-            together = np.arange(at[one] + 1, upto[one])
+        own = beside == places
+        beside[own] = ends_last[places[own] - 1]  # of the first launch: the last, which has not begun or is itself
+        for index in np.flatnonzero(own & (upto - places > 1)):
+            together = np.arange(places[index] + 1, upto[index])
             best = together[np.argmax(end[together])]
-            if at[one] == 0 or end[best] > end[beside[one]]:
-                beside[one] = best
-        flies = (beside != at) & (beside < upto) & (end[beside] > now)
+            if places[index] == 0 or end[best] > end[beside[index]]:
+                beside[index] = best
+        flies = (beside != places) & (beside < upto) & (end[beside] > now)
         self.beside[chosen[flies]] = configuration[beside[flies]]
         latest = self._latest.get(device, NEVER)
         since = np.maximum(np.append(NEVER, reached)[before], latest)
@@ -208,23 +208,23 @@ class TransferSweep:
         device : ndarray of uint16, shape (n,)
         """
         for number, instants in self._instants.items():
-            mine = (rank == self.rank) & (device == number)
-            direction = self._direction[kind[mine]]
-            ends = start[mine] + duration[mine]
-            own = size[mine]
+            of_device = (rank == self.rank) & (device == number)
+            direction = self._direction[kind[of_device]]
+            ends = start[of_device] + duration[of_device]
+            own = size[of_device]
             has_direction = direction > 0
             changes = self._changes[number]
-            for sign, edges in ((1, start[mine]), (-1, ends)):
-                at = np.searchsorted(instants, edges)
-                np.add.at(changes[0], at, sign)
-                np.add.at(changes, (direction[has_direction], at[has_direction]), sign * own[has_direction])
+            for sign, edges in ((1, start[of_device]), (-1, ends)):
+                places = np.searchsorted(instants, edges)
+                np.add.at(changes[0], places, sign)
+                np.add.at(changes, (direction[has_direction], places[has_direction]), sign * own[has_direction])
             inputs = np.flatnonzero(direction == 1)
             inputs = inputs[np.argsort(ends[inputs], kind="stable")]
-            at = np.searchsorted(instants, ends[inputs])
-            lasts = np.flatnonzero(np.diff(at, append=-1))
-            inputs, at = inputs[lasts], at[lasts]
-            later = ends[inputs] >= self._ended[number][0, at]
-            self._ended[number][:, at[later]] = ends[inputs[later]], own[inputs[later]]
+            places = np.searchsorted(instants, ends[inputs])
+            lasts = np.flatnonzero(np.diff(places, append=-1))
+            inputs, places = inputs[lasts], places[lasts]
+            later = ends[inputs] >= self._ended[number][0, places]
+            self._ended[number][:, places[later]] = ends[inputs[later]], own[inputs[later]]
 
     def finish(self) -> None:
         """Sum up what began and ended before each instant."""

@@ -102,7 +102,7 @@ class LaunchesBefore:
         device : ndarray of uint16, shape (n,)
         """
         streams = pa.array(stream).dictionary_encode()
-        codes = [self._streams.setdefault(one, len(self._streams)) for one in streams.dictionary.to_pylist()]
+        codes = [self._streams.setdefault(number, len(self._streams)) for number in streams.dictionary.to_pylist()]
         held = self._last
         new = np.unique(device[self._devices[device] < 0])
         self._devices[new] = held.shape[1] + np.arange(new.size)
@@ -184,7 +184,7 @@ def add_launches_in_flight(
 
 def _in_words(configuration: np.ndarray, words: Mapping[int, str | None]) -> np.ndarray:
     numbers, position = np.unique(configuration, return_inverse=True)
-    return np.array([words[one] for one in numbers.tolist()], object)[position]
+    return np.array([words[number] for number in numbers.tolist()], object)[position]
 
 
 def add_transfers_in_flight(path: Path, chosen: ChosenLaunches) -> None:
@@ -228,10 +228,10 @@ def _kinds_by_size(path: Path, rank: int) -> tuple[set[int], set[int]]:
     sized: set[int] = set()
     unsized: set[int] = set()
     for chunk in _row_groups(path, "transfers", ["bytes", "copy_kind", "rank"]):
-        mine = chunk["rank"] == rank
+        of_rank = chunk["rank"] == rank
         lacking = chunk["bytes"] == UNSIZED
-        sized |= set(np.unique(chunk["copy_kind"][mine & ~lacking]).tolist())
-        unsized |= set(np.unique(chunk["copy_kind"][mine & lacking]).tolist())
+        sized |= set(np.unique(chunk["copy_kind"][of_rank & ~lacking]).tolist())
+        unsized |= set(np.unique(chunk["copy_kind"][of_rank & lacking]).tolist())
     return sized, unsized
 
 
@@ -245,12 +245,12 @@ def add_iteration_position(path: Path, chosen: ChosenLaunches) -> None:
     starts: dict[int, int] = {}
     wanted = np.unique(ranges[ranges >= 0])
     for chunk in _row_groups(path, "ranges", ["start_ns", "range", "rank"]):
-        mine = np.flatnonzero((chunk["rank"] == chosen.rank) & np.isin(chunk["range"], wanted))
-        for row in mine:
+        rows = np.flatnonzero((chunk["rank"] == chosen.rank) & np.isin(chunk["range"], wanted))
+        for row in rows:
             starts.setdefault(int(chunk["range"][row]), int(chunk["start_ns"][row]))
-    known = np.flatnonzero(np.isin(ranges, np.fromiter(starts, np.int64, len(starts))))
-    begun = np.asarray([starts[int(number)] for number in ranges[known]], np.int64)
-    since_start[known] = chosen.start[known] - begun
+    inside = np.flatnonzero(np.isin(ranges, np.fromiter(starts, np.int64, len(starts))))
+    begun = np.asarray([starts[int(number)] for number in ranges[inside]], np.int64)
+    since_start[inside] = chosen.start[inside] - begun
     chosen.features["iteration_position"] = np.where(since_start < 0, np.nan, since_start)
 
 
@@ -283,12 +283,12 @@ def add_sampled_metrics(path: Path, chosen: ChosenLaunches) -> None:
             names = metric.dictionary.to_pylist()
             for code in np.unique(codes):
                 for number, rows in by_device.items():
-                    mine = (codes == code) & (rank == chosen.rank) & (device == number)
-                    if mine.any():
-                        at = times[mine]
-                        rows = rows[np.searchsorted(chosen.start[rows], at[0]) :]
-                        found = last.setdefault(names[code], np.full(chosen.launch.size, np.nan))
-                        found[rows] = values[mine][np.searchsorted(at, chosen.start[rows], side="right") - 1]
+                    of_metric = (codes == code) & (rank == chosen.rank) & (device == number)
+                    if of_metric.any():
+                        moments = times[of_metric]
+                        rows = rows[np.searchsorted(chosen.start[rows], moments[0]) :]
+                        column = last.setdefault(names[code], np.full(chosen.launch.size, np.nan))
+                        column[rows] = values[of_metric][np.searchsorted(moments, chosen.start[rows], side="right") - 1]
     chosen.features |= last
 
 
@@ -320,15 +320,15 @@ def add_telemetry(path: Path, chosen: ChosenLaunches, clock: Clock) -> None:
     own = set(chosen.features)
     for code, number in {(int(code), int(number)) for code, number in zip(codes, device, strict=True)}:
         if names[code] not in own:
-            mine = (codes == code) & (device == number)
-            at = times[mine]
-            read = values[mine]
+            of_metric = (codes == code) & (device == number)
+            moments = times[of_metric]
+            read = values[of_metric]
             launches = np.flatnonzero(chosen.device == number)
-            last = np.searchsorted(at, starts[launches], side="right") - 1
-            oldest = STALE * float(np.median(np.diff(at))) if at.size > 1 else 0.0
-            fresh = (last >= 0) & (starts[launches] - at[np.maximum(last, 0)] <= oldest)
-            found = chosen.features.setdefault(names[code], np.full(chosen.launch.size, np.nan))
-            found[launches[fresh]] = read[last[fresh]]
+            last = np.searchsorted(moments, starts[launches], side="right") - 1
+            oldest = STALE * float(np.median(np.diff(moments))) if moments.size > 1 else 0.0
+            fresh = (last >= 0) & (starts[launches] - moments[np.maximum(last, 0)] <= oldest)
+            column = chosen.features.setdefault(names[code], np.full(chosen.launch.size, np.nan))
+            column[launches[fresh]] = read[last[fresh]]
 
 
 def without_linked_transfer(context: Mapping[str, np.ndarray], kept: pa.Table) -> dict[str, np.ndarray]:

@@ -264,10 +264,10 @@ def configuration_spread(observations: Observations) -> np.ndarray:
     relative = observations.std / base
     typical = np.zeros(len(observations))
     for kernel in range(int(observations.kernel.max()) + 1):
-        mine = observations.kernel == kernel
-        known = mine & np.isfinite(relative)
-        if known.any():
-            typical[mine] = weighted_median(relative[known], observations.weight[known])
+        of_kernel = observations.kernel == kernel
+        usable = of_kernel & np.isfinite(relative)
+        if usable.any():
+            typical[of_kernel] = weighted_median(relative[usable], observations.weight[usable])
     launches = np.bincount(observations.configuration, observations.weight)[observations.configuration]
     own = np.where(np.isfinite(observations.std), observations.std, typical * base)
     prior = typical * base

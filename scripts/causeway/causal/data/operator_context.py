@@ -120,7 +120,7 @@ def add_shapes(path: Path, chosen: ChosenLaunches) -> None:
         values = table[column].cast(pa.float64()).to_numpy(zero_copy_only=False)
         chosen.features[f"shape_{column}"] = np.append(values, np.nan)[shape]
     layouts = table["layout"].to_pylist() if "layout" in table.column_names else [None] * table.num_rows
-    layouts = [one and elided(one, LONGEST_LEVEL) for one in layouts]
+    layouts = [layout and elided(layout, LONGEST_LEVEL) for layout in layouts]
     chosen.features[LAYOUT] = np.array([*layouts, None], dtype=object)[shape]
     texts = table["dims"].to_pylist()
     counts = np.array([*map(input_elements, texts), (np.nan,) * len(INPUT_ELEMENTS)], float)
@@ -129,15 +129,15 @@ def add_shapes(path: Path, chosen: ChosenLaunches) -> None:
     sizes = np.full((chosen.launch.size, 3), np.nan)
     operators = path.with_name("operators.parquet")
     if operators.is_file():
-        known = read_table(operators, "operators", ["operator", "name"])
-        operator = _places(known.column("operator").to_numpy(), _codes(path.parent, "operator", chosen))
-        names = known["name"].to_pylist()
+        named = read_table(operators, "operators", ["operator", "name"])
+        operator = _places(named.column("operator").to_numpy(), _codes(path.parent, "operator", chosen))
+        names = named["name"].to_pylist()
         pairs, inverse = np.unique(np.column_stack([operator, shape]), axis=0, return_inverse=True)
-        found = [
-            matrix_product(names[at], texts[of]) if at >= 0 and of >= 0 and names[at] else None
-            for at, of in pairs.tolist()
+        products = [
+            matrix_product(names[first], texts[second]) if first >= 0 and second >= 0 and names[first] else None
+            for first, second in pairs.tolist()
         ]
-        sizes = np.array([one or (np.nan,) * 3 for one in found], float).reshape(-1, 3)[inverse.ravel()]
+        sizes = np.array([product or (np.nan,) * 3 for product in products], float).reshape(-1, 3)[inverse.ravel()]
     for place, name in enumerate("mnk"):
         chosen.features[f"matmul_{name}"] = sizes[:, place]
 
@@ -159,17 +159,17 @@ def input_elements(dims: str) -> tuple[float, ...]:
     except (ValueError, RecursionError):
         sizes = []
     unknown = (np.nan,) * len(INPUT_ELEMENTS)
-    if not all(_are_sizes(one) or _are_tensors(one) for one in sizes):
+    if not all(_are_sizes(entry) or _are_tensors(entry) for entry in sizes):
         return unknown
     return (*map(_elements, sizes[: len(unknown)]), *unknown[len(sizes) :])
 
 
-def _are_sizes(one: object) -> bool:
-    return isinstance(one, list) and all(type(size) is int for size in one)
+def _are_sizes(sizes: object) -> bool:
+    return isinstance(sizes, list) and all(type(size) is int for size in sizes)
 
 
-def _are_tensors(one: object) -> bool:
-    return isinstance(one, list) and all(map(_are_sizes, one))
+def _are_tensors(tensors: object) -> bool:
+    return isinstance(tensors, list) and all(map(_are_sizes, tensors))
 
 
 def _elements(sizes: list) -> float:
@@ -202,9 +202,9 @@ def matrix_product(operator: str, dims: str) -> tuple[int, int, int] | None:
         return None
     first, second = (0, 1) if is_linear else MATRIX_PRODUCTS[operator]
     texts = dims[:LONGEST_SIZES].split(" ")
-    if len(texts) <= second or not all(_SIZES.fullmatch(texts[at]) for at in (first, second)):
+    if len(texts) <= second or not all(_SIZES.fullmatch(texts[index]) for index in (first, second)):
         return None
-    left, right = ([int(one) for one in texts[at][1:-1].split(",")] for at in (first, second))
+    left, right = ([int(size) for size in texts[index][1:-1].split(",")] for index in (first, second))
     if is_linear:
         fits = len(right) == 2 and left[-1] == right[1]
         return (int(np.prod(left[:-1], dtype=object)), right[0], right[1]) if fits else None
@@ -259,10 +259,10 @@ class StepWindows:
             pc.coalesce(table.column(called), table.column(own)).to_numpy()
             for called, own in zip(CALLED, WINDOW, strict=True)
         )
-        mine = np.arange(number.size)
-        mine = mine[np.argsort(start[mine], kind="stable")]
+        order = np.arange(number.size)
+        order = order[np.argsort(start[order], kind="stable")]
         since = json.loads(table_metadata(path).get(CALLED_SINCE, "{}")).get(str(rank))
-        return cls(number[mine], start[mine], start[mine] + duration[mine], since)
+        return cls(number[order], start[order], start[order] + duration[order], since)
 
 
 def add_steps(
@@ -305,46 +305,46 @@ def add_steps(
     """
     n = chosen.launch.size
     ordinal, own = np.zeros((2, n), np.int64)
-    at, moments = np.full((2, n), OUTSIDE)
+    step_of, moments = np.full((2, n), OUTSIDE)
     counts = LaunchCounts()
     begun = steps.start.copy() if steps.since is not None else np.full(steps.start.size, np.iinfo(np.int64).max)
     first = 0
     for batch in chunks(folder, "launches", ["start_ns", "queue_ns", "configuration", "rank", "device"]):
-        mine = np.flatnonzero(batch.column("rank").to_numpy() == chosen.rank)
-        start = clock.aligned(batch.column("start_ns").to_numpy()[mine])
+        places = np.flatnonzero(batch.column("rank").to_numpy() == chosen.rank)
+        start = clock.aligned(batch.column("start_ns").to_numpy()[places])
         moment = start
         step = window_of(steps.start, steps.end, start)
         if steps.since is not None:
-            queue = np.maximum(numbers(batch.column("queue_ns"), 0)[mine], 0)
-            moment = clock.aligned(batch.column("start_ns").to_numpy()[mine] - queue)
+            queue = np.maximum(numbers(batch.column("queue_ns"), 0)[places], 0)
+            moment = clock.aligned(batch.column("start_ns").to_numpy()[places] - queue)
             step = np.where(start < steps.since, OUTSIDE, window_of(steps.start, steps.end, moment))
         if steps.since is None:
             np.minimum.at(begun, step[step != OUTSIDE], start[step != OUTSIDE])
         launched, device = (
-            batch.column(name).to_numpy()[mine].astype(np.int64) for name in ("configuration", "device")
+            batch.column(name).to_numpy()[places].astype(np.int64) for name in ("configuration", "device")
         )
         count = counts.add(step, launched, device)
         low, high = np.searchsorted(chosen.launch, [first, first + batch.num_rows])
-        rows = np.searchsorted(mine, chosen.launch[low:high] - first)
-        for all_values, values in ((ordinal, count), (own, launched), (at, step), (moments, moment)):
+        rows = np.searchsorted(places, chosen.launch[low:high] - first)
+        for all_values, values in ((ordinal, count), (own, launched), (step_of, step), (moments, moment)):
             all_values[low:high] = values[rows]
         first += batch.num_rows
-    inside = at != OUTSIDE
+    inside = step_of != OUTSIDE
     for name in ("step", "step_position"):
         chosen.features[name] = np.full(n, np.nan)
-    chosen.features["step"][inside] = steps.number[at[inside]]
-    chosen.features["step_position"][inside] = moments[inside] - begun[at[inside]]
+    chosen.features["step"][inside] = steps.number[step_of[inside]]
+    chosen.features["step_position"][inside] = moments[inside] - begun[step_of[inside]]
     pairs, first_row, inverse = np.unique(
         np.column_stack([configuration, ordinal]), axis=0, return_index=True, return_inverse=True
     )
-    words = [(sizes or {}).get(one, "") for one in own[first_row].tolist()]
+    words = [(sizes or {}).get(code, "") for code in own[first_row].tolist()]
     texts = [
         f"launch {n} of configuration {c}{f' ({size})' if size else ''}" if n else OUTSIDE_OF_STEPS
         for (c, n), size in zip(pairs.tolist(), words, strict=True)
     ]
-    found = np.array([*texts, None], dtype=object)[inverse.ravel()]
-    found[counts.most[own] < 2] = ONLY if steps.number.size else None
-    chosen.features[LAUNCH_IN_STEP] = found
+    labels = np.array([*texts, None], dtype=object)[inverse.ravel()]
+    labels[counts.most[own] < 2] = ONLY if steps.number.size else None
+    chosen.features[LAUNCH_IN_STEP] = labels
 
 
 class LaunchCounts:
@@ -385,15 +385,15 @@ class LaunchCounts:
             held = self._open
             self._open = np.full((self._devices, self.most.size, OPEN_STEPS, 2), OUTSIDE)
             self._open[: held.shape[0], : held.shape[1]] = held
-        found = np.zeros(step.size, np.int64)
-        _count_launches(step, configuration, device, self._place, self._open, self.most, found)
-        return found
+        ordinals = np.zeros(step.size, np.int64)
+        _count_launches(step, configuration, device, self._place, self._open, self.most, ordinals)
+        return ordinals
 
 
 @compiled(
     void(int64[::1], int64[::1], int64[::1], int32[::1], int64[:, :, :, ::1], int64[::1], int64[::1]),
 )
-def _count_launches(step, configuration, device, place, steps, most, found):
+def _count_launches(step, configuration, device, place, steps, most, ordinals):
     for i in range(step.size):
         if step[i] < 0:
             continue
@@ -403,5 +403,5 @@ def _count_launches(step, configuration, device, place, steps, most, found):
             slot[0] = step[i]
             slot[1] = 0
         slot[1] += 1
-        found[i] = slot[1]
-        most[c] = max(most[c], found[i])
+        ordinals[i] = slot[1]
+        most[c] = max(most[c], ordinals[i])

@@ -472,5 +472,5 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_rounded, value))
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{one.name: _rounded(getattr(value, one.name)) for one in fields(value)})
+        return replace(value, **{field.name: _rounded(getattr(value, field.name)) for field in fields(value)})
     return value

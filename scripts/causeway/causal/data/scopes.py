@@ -173,13 +173,13 @@ def _chosen_rows(file: pq.ParquetFile, blocks: pa.Table) -> Iterator[pa.Table]:
         """Return a number for each row, the same within a block; -1 where no part of `blocks` has such a kernel,
         rank or bin.
         """
-        found = np.zeros(table.num_rows, np.int64)
-        known = np.ones(table.num_rows, bool)
+        number = np.zeros(table.num_rows, np.int64)
+        inside = np.ones(table.num_rows, bool)
         for name, all_values in zip(BLOCK, values, strict=True):
             code = pc.index_in(table.column(name), all_values).fill_null(-1).to_numpy()
-            found = found * len(all_values) + code
-            known = known & (code >= 0)
-        return np.where(known, found, -1)
+            number = number * len(all_values) + code
+            inside = inside & (code >= 0)
+        return np.where(inside, number, -1)
 
     wanted = codes(blocks)
     for group in range(file.num_row_groups):
@@ -295,8 +295,8 @@ def observations_of(table: pa.Table, equal_kernels: bool = False) -> Observation
         weight = np.where(chance > 0, 1.0 / chance, np.nan)
     if equal_kernels and len(own):
         weight = weight / np.bincount(kernel, np.nan_to_num(weight))[kernel] * len(own)
-    known = np.isfinite(target) & np.isfinite(signed)
-    absolute = bool(np.allclose(target[known], np.abs(signed[known]), rtol=1e-6, atol=1e-9)) if known.any() else True
+    finite = np.isfinite(target) & np.isfinite(signed)
+    absolute = bool(np.allclose(target[finite], np.abs(signed[finite]), rtol=1e-6, atol=1e-9)) if finite.any() else True
     launch = np.zeros(len(own), [("rank", np.int64), ("launch", np.int64), ("start_ns", np.int64)])
     for name in launch.dtype.names or () if "launch" in table.column_names else ():
         launch[name] = pc.fill_null(table.column(name).cast(pa.int64()), 0).to_numpy()
@@ -323,7 +323,7 @@ def feature_columns(table: pa.Table, own: tuple[Knowledge, ...] = ()) -> list[Fe
     table : Table
         Rows of `features.parquet`; unit, tier and group of each feature stand in the metadata of its columns.
     """
-    found = []
+    features = []
     for position, field in enumerate(table.schema):
         if field.name in IDENTITY:
             continue
@@ -331,7 +331,7 @@ def feature_columns(table: pa.Table, own: tuple[Knowledge, ...] = ()) -> list[Fe
         values = table.column(position)
         text = pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or pa.types.is_boolean(field.type)
         array = _texts(values) if text else values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        found.append(
+        features.append(
             Feature(
                 field.name,
                 array,
@@ -345,8 +345,8 @@ def feature_columns(table: pa.Table, own: tuple[Knowledge, ...] = ()) -> list[Fe
         )
     if pc.count_distinct(table.column("rank")).as_py() > 1:
         rank = FEATURE_BY_NAME["rank"]
-        found.append(Feature(rank.name, _texts(table.column("rank")), rank.tier, rank.group))
-    return found
+        features.append(Feature(rank.name, _texts(table.column("rank")), rank.tier, rank.group))
+    return features
 
 
 def _texts(values: pa.ChunkedArray) -> np.ndarray:

@@ -47,7 +47,7 @@ class CauseColumns:
 
     def __init__(self, causes: list[np.ndarray], groups: np.ndarray, ends: Sequence[np.ndarray | None] = ()) -> None:
         n_rows = groups.size
-        blocks = [_function_blocks(*one) for one in itertools.zip_longest(causes, ends)]
+        blocks = [_function_blocks(*pair) for pair in itertools.zip_longest(causes, ends)]
         bounds = np.cumsum([1, *(block.shape[1] for own in blocks for block in own)])
         self.single_slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds)]
         self.n_single = int(bounds[-1])
@@ -55,8 +55,8 @@ class CauseColumns:
         self._functions = [np.hstack([np.zeros((n_rows, 0)), *own]) for own in blocks]
         of_pairs, others = _products(causes, groups)
         self._products = [*of_pairs, *others]
-        products = [one.columns() for one in self._products]
-        edges = np.cumsum([self.n_single, *(one.shape[1] for one in products)])
+        products = [product.columns() for product in self._products]
+        edges = np.cumsum([self.n_single, *(block.shape[1] for block in products)])
         self._spans = [slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
         together = [slice(self.n_single, int(edges[len(of_pairs)]))] if of_pairs else []
         self.slices = [*self.single_slices, *together, *self._spans[len(of_pairs) :]]
@@ -99,7 +99,7 @@ class CauseColumns:
     def _concerned(self, donors: Donors) -> "list[tuple[_Product, slice]]":
         """Return the products that causes which are set enter, each with its columns."""
         spans = zip(self._products, self._spans, strict=True)
-        return [(one, span) for one, span in spans if donors.keys() & set(one.causes)]
+        return [(product, span) for product, span in spans if donors.keys() & set(product.causes)]
 
 
 def _function_blocks(values: np.ndarray, end: np.ndarray | None = None) -> list[np.ndarray]:
@@ -151,7 +151,7 @@ class _Product:
 
     def _set_to(self, donors: Donors | None, *sides: np.ndarray) -> list[np.ndarray]:
         """Return something known of the rows of both causes, or of the rows whose values they take."""
-        rows = [donors[one] if donors and one in donors else slice(None) for one in self.causes]
+        rows = [donors[cause] if donors and cause in donors else slice(None) for cause in self.causes]
         return [side[own] for side, own in zip(sides, rows, strict=True)]
 
 
@@ -199,9 +199,9 @@ class _ProductOfLevels(_Product):
         levels, values = (side[open_rows] for side in self._set_to(donors, self._levels, self._second))
         nearest = np.where(values < self._lowest[0][levels], self._lowest[1][levels], self._highest[1][levels])
         indicators = self._set_to(donors, *self.sides)[0]
-        found = np.zeros((self._levels.size, self.width()))
-        found[open_rows] = self._untold(indicators[open_rows], self.sides[1][nearest])
-        return found
+        products = np.zeros((self._levels.size, self.width()))
+        products[open_rows] = self._untold(indicators[open_rows], self.sides[1][nearest])
+        return products
 
     def _untold(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
         """Return products less what both sides tell of them in the rows as they were."""
@@ -235,8 +235,8 @@ def _products(causes: list[np.ndarray], groups: np.ndarray) -> tuple[list[_Produ
     of_pairs: dict[tuple[int, int], _Product] = {}
     finer: list[_ProductOfLevels] = []
     for pair in itertools.combinations(range(n_causes), 2):
-        of_pairs[pair] = _Product(pair, *(scores[one][:, None] for one in pair))
-        first, second = sorted(pair, key=lambda one: not is_wide[one])
+        of_pairs[pair] = _Product(pair, *(scores[cause][:, None] for cause in pair))
+        first, second = sorted(pair, key=lambda cause: not is_wide[cause])
         codes = levels[first]
         if is_wide[first] and codes is not None:
             other = levels[second]
@@ -251,11 +251,11 @@ def _products(causes: list[np.ndarray], groups: np.ndarray) -> tuple[list[_Produ
                 finer.append(_ProductOfLevels((cause, n_causes), codes, groups.astype(np.int64)))
     room = MOST_PRODUCTS
     chosen: list[_Product] = []
-    for one in sorted(finer, key=_Product.width):
-        if 0 < one.width() <= room:
-            chosen.append(one)
-            room -= one.width()
-            pair = (min(one.causes), max(one.causes))
+    for product in sorted(finer, key=_Product.width):
+        if 0 < product.width() <= room:
+            chosen.append(product)
+            room -= product.width()
+            pair = (min(product.causes), max(product.causes))
             of_pairs.pop(pair, None)
             by_kernel.pop(pair, None)
     return list(of_pairs.values()), [*by_kernel.values(), *chosen]

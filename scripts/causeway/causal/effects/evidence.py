@@ -73,8 +73,8 @@ class Evidence:
 
     def candidate_of(self, name: str) -> Candidate:
         """Return the candidate of a cause within configurations."""
-        return next(one for one in self.prepared.within if one.name == name)
+        return next(candidate for candidate in self.prepared.within if candidate.name == name)
 
     def effect_of(self, name: str) -> ConfigurationEffect:
         """Return what was found of a cause between configurations."""
-        return next(one for one in self.effects if one.candidate.name == name)
+        return next(effect for effect in self.effects if effect.candidate.name == name)

@@ -157,7 +157,7 @@ def settings_of(arrow: Arrow, times: ScopeTimes) -> list[Setting]:
         groups = times.compared[arrow.name].groups
         return [Setting("as it was", listed(groups.fast), groups.low)] if groups.fast else []
     weight = weight * times.known(arrow.name)
-    column = next((one for one in times.evidence.columns if one.name == candidate.name), None)
+    column = next((column for column in times.evidence.columns if column.name == candidate.name), None)
     raw = None if column is None else measured_values(column, times.used)
     alone = np.unique(times.configuration).size == 1
     middle = None if raw is None else float(np.median(raw[np.isfinite(raw)]))
@@ -220,10 +220,10 @@ def zero_donors(values: np.ndarray, raw: np.ndarray, configuration: np.ndarray, 
     """
     donor = np.full(values.size, -1)
     for number in np.unique(configuration):
-        mine = np.flatnonzero(configuration == number)
-        zero = mine[raw[mine] == 0]
-        if weight[zero].sum() >= LEAST_SHARE * weight[mine].sum():
-            donor[mine] = zero[0]
+        rows = np.flatnonzero(configuration == number)
+        zero = rows[raw[rows] == 0]
+        if weight[zero].sum() >= LEAST_SHARE * weight[rows].sum():
+            donor[rows] = zero[0]
     return donor
 
 
@@ -305,16 +305,16 @@ def what_ifs(model: InterventionModel, arrows: Sequence[Arrow]) -> list[WhatIf]:
         By arrow. `change` is that of the mean absolute deviation (of the mean, where the target is measured and not a
         deviation); `verdict` is `refused` for a value outside the observed range.
     """
-    found: dict[str, list[WhatIf]] = {}
+    rows_of: dict[str, list[WhatIf]] = {}
     for arrow in model.within:
         if arrow.name in MOMENTS:
             other = "another order" if arrow.name in PROGRAM_ORDER else "another time"
-            found[arrow.name] = [_row(arrow, "as it was", other, reason=f"refused: {NO_LEVER[arrow.name]}")]
+            rows_of[arrow.name] = [_row(arrow, "as it was", other, reason=f"refused: {NO_LEVER[arrow.name]}")]
         else:
-            found[arrow.name] = _rows_within(arrow, model)
+            rows_of[arrow.name] = _rows_within(arrow, model)
     for arrow in model.configured:
-        found[arrow.name] = _configuration_rows(arrow, model)
-    return [row for arrow in arrows for row in found[arrow.name]]
+        rows_of[arrow.name] = _configuration_rows(arrow, model)
+    return [row for arrow in arrows for row in rows_of[arrow.name]]
 
 
 def _row(arrow: Arrow, before: str, after: str, **result) -> WhatIf:
@@ -329,8 +329,8 @@ def _rows_within(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
         return []
     if model.constant_target():
         return [_row(arrow, settings[0].before, settings[0].after, reason="refused: the target is zero as it is")]
-    outside = {id(one): model.outside({arrow.name: one.donor}) for one in settings}
-    possible = [one for one in settings if outside[id(one)] <= MOST_OUTSIDE]
+    outside = {id(setting): model.outside({arrow.name: setting.donor}) for setting in settings}
+    possible = [setting for setting in settings if outside[id(setting)] <= MOST_OUTSIDE]
 
     @cache
     def change_to(number: int) -> Change:
@@ -341,14 +341,14 @@ def _rows_within(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
     for setting in settings:
         if setting is not best and setting.after != NONE:
             continue
-        number = next((at for at, one in enumerate(possible) if one is setting), None)
+        number = next((index for index, other in enumerate(possible) if other is setting), None)
         if number is None:
             reason = out_of_support_reason(outside[id(setting)])
             rows.append(_row(arrow, setting.before, setting.after, reason=reason))
         else:
             donors = {arrow.name: own_where_missing(setting.donor)}
-            found = answer([arrow], change_to(number), model, donors)
-            rows.append(_row(arrow, setting.before, setting.after, **found))
+            fields = answer([arrow], change_to(number), model, donors)
+            rows.append(_row(arrow, setting.before, setting.after, **fields))
     return rows
 
 
@@ -358,12 +358,12 @@ def _best(
     """Return the number of the setting that takes least time; if none is known to save any, that with the smallest
     target.
     """
-    donors = [own_where_missing(one.donor) for one in settings]
-    means = [model.times.mean_changes([arrow], [{}, {arrow.name: one}])[0] for one in donors]
-    best = min(range(len(settings)), key=lambda at: means[at].value)
+    donors = [own_where_missing(setting.donor) for setting in settings]
+    means = [model.times.mean_changes([arrow], [{}, {arrow.name: donor}])[0] for donor in donors]
+    best = min(range(len(settings)), key=lambda number: means[number].value)
     if means[best].high < 0:
         return best
-    return min(range(len(settings)), key=lambda at: change_to(at).target.value)
+    return min(range(len(settings)), key=lambda number: change_to(number).target.value)
 
 
 def own_where_missing(donor: np.ndarray) -> np.ndarray:
@@ -515,17 +515,17 @@ def _best_values(arrow: Arrow, kernel_of: np.ndarray, evidence: Evidence) -> np.
     gain = effect.slope * effect.position
     best = np.arange(gain.size)
     is_of_work = _is_of_work(arrow, evidence)
-    known = _threads(evidence, gain.size) if is_of_work else (best, best)
-    if known is None:
+    sizes = _threads(evidence, gain.size) if is_of_work else (best, best)
+    if sizes is None:
         return best
-    threads, of_block = known
+    threads, of_block = sizes
     for kernel in np.unique(kernel_of):
-        mine = np.flatnonzero(kernel_of == kernel)
-        best[mine] = mine[np.argmin(gain[mine])]
-        for one in mine if is_of_work else ():
-            alike = np.abs(threads[mine] - threads[one]) < np.maximum(of_block[mine], of_block[one])
-            free = mine[(alike & (of_block[mine] != of_block[one])) | (mine == one)]
-            best[one] = free[np.argmin(gain[free])]
+        of_kernel = np.flatnonzero(kernel_of == kernel)
+        best[of_kernel] = of_kernel[np.argmin(gain[of_kernel])]
+        for number in of_kernel if is_of_work else ():
+            alike = np.abs(threads[of_kernel] - threads[number]) < np.maximum(of_block[of_kernel], of_block[number])
+            free = of_kernel[(alike & (of_block[of_kernel] != of_block[number])) | (of_kernel == number)]
+            best[number] = free[np.argmin(gain[free])]
     return best
 
 
@@ -564,5 +564,5 @@ def _configuration_rows(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
     if after == before:
         return [_row(arrow, before, after, reason="refused: the best value and the usual one agree to three digits")]
     verdict, reason = intervention_verdict([arrow], low, high)
-    found = Estimate(value=change, low=low, high=high)
-    return [_row(arrow, before, after, change=found, verdict=verdict, reason=reason)]
+    estimate = Estimate(value=change, low=low, high=high)
+    return [_row(arrow, before, after, change=estimate, verdict=verdict, reason=reason)]

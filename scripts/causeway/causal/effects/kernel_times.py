@@ -69,18 +69,18 @@ def column_quantiles(values: np.ndarray, weights: np.ndarray, shares: Sequence[f
     -------
     list of ndarray of float, shape (n_columns,)
     """
-    found = [np.empty(weights.shape[1]) for _ in shares]
+    quantiles = [np.empty(weights.shape[1]) for _ in shares]
     columns = np.ascontiguousarray(values.T)
     orders = np.argsort(columns, axis=1)
     for column, weight in enumerate(weights.T):
-        at = min(column, values.shape[1] - 1)
-        own = columns[at]
-        order = orders[at]
+        index = min(column, values.shape[1] - 1)
+        own = columns[index]
+        order = orders[index]
         reached = np.cumsum(weight[order])
         for number, share in enumerate(shares):
             row = min(int(np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))), order.size - 1)
-            found[number][column] = own[order[row]]
-    return found
+            quantiles[number][column] = own[order[row]]
+    return quantiles
 
 
 OF_SHAPE = slice(1, 4)
@@ -183,7 +183,7 @@ class KernelTimes:
     ) -> None:
         observations = evidence.rows
         self.where = position[rows]
-        self.values = {name: one[rows] for name, one in values.items()}
+        self.values = {name: column[rows] for name, column in values.items()}
         self.ends = {name: end[position[rows]] for name, end in ends.items()}
         self.local = np.full(int(position.max()) + 1, -1)
         self.local[self.where] = np.arange(rows.size)
@@ -215,18 +215,20 @@ class KernelTimes:
             if observations.kernels
             else []
         )
-        known = totals if totals and ids and all(totals.time.get(one, 0.0) > 0 for one in ids) else None
+        recorded = totals if totals and ids and all(totals.time.get(kernel, 0.0) > 0 for kernel in ids) else None
         # the search may count kernels alike; what is said counts launches
         counted = np.bincount(self.kernel, self.weights)
         observed = np.bincount(self.kernel, self.weights * self.observed)
-        times = np.asarray([known.time[one] for one in ids]) if known else observed
-        spent = np.asarray([totals is None or one not in totals.collectives for one in ids] or [True] * times.size)
+        times = np.asarray([recorded.time[kernel] for kernel in ids]) if recorded else observed
+        spent = np.asarray(
+            [totals is None or kernel not in totals.collectives for kernel in ids] or [True] * times.size
+        )
         everywhere = observations.weight[np.isin(observations.kernel, observations.kernel[rows])]
         self.stands_for = float(everywhere.sum() / self.weights.sum())
         self.is_spent = spent[self.kernel][:, None]
         self.time = math.fsum(times)
         self.spent_time = math.fsum(times[spent])
-        launches = np.asarray([known.launches[one] for one in ids]) if known else counted
+        launches = np.asarray([recorded.launches[kernel] for kernel in ids]) if recorded else counted
         self.launches = float(launches.sum())
         self.per_launch = (launches / counted / np.max(launches / counted))[self.kernel][:, None]
 
@@ -331,8 +333,8 @@ class KernelTimes:
         ends = np.cumsum(self.weights[self.order])
         lasts = np.append(self.firsts[1:], self.order.size) - 1
         low, high = (reached[self.configuration] for reached in (np.append(0.0, ends)[self.firsts], ends[lasts]))
-        at = np.searchsorted(ends, low + rng.random(low.size) * (high - low), side="right")
-        return self.order[np.clip(at, self.firsts[self.configuration], lasts[self.configuration])]
+        places = np.searchsorted(ends, low + rng.random(low.size) * (high - low), side="right")
+        return self.order[np.clip(places, self.firsts[self.configuration], lasts[self.configuration])]
 
     def percent(
         self, names: Sequence[str], after: RowDonors, before: RowDonors | None, among: np.ndarray | None = None
@@ -358,7 +360,7 @@ class KernelTimes:
         first = now if not before else self._statistics(self.times_with(model, names, before), weights)
         last = self._statistics(self.times_with(model, names, after), weights)
         now = np.where(now != 0, now, 1.0)
-        changes = model.widened(100.0 * (last - first) / now, [names.index(one) for one in {*after, *(before or ())}])
+        changes = model.widened(100.0 * (last - first) / now, [names.index(name) for name in {*after, *(before or ())}])
         nearby = self._nearby_difference(weights[:, 2::2], after, before)
         if nearby is not None:  # every second draw is of the launches themselves, so that the interval holds both
             changes[OF_SHAPE, 2::2] = (100.0 * nearby / now[:, 2::2])[OF_SHAPE]
@@ -391,10 +393,12 @@ class KernelTimes:
         model = self.model(names)
         weights = model.weights * self.per_launch * (self.is_spent if of_spent else 1.0)
         now = self._mean(self.observed[:, None], weights)
-        means = [self._mean(self.times_with(model, names, one), weights) if one else now for one in settings]
+        means = [
+            self._mean(self.times_with(model, names, setting), weights) if setting else now for setting in settings
+        ]
         now = np.where(now != 0, now, 1.0)
         changes = 100.0 * np.diff(means, axis=0) / now
-        changes = model.widened(changes, [names.index(one) for one in set().union(*settings)])
+        changes = model.widened(changes, [names.index(name) for name in set().union(*settings)])
         model.release()
         return np.stack([changes, -100.0 * (np.stack(means[:-1]) / now)])
 

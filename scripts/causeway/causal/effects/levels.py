@@ -85,7 +85,7 @@ def level_groups(
     for part in (np.zeros_like(kernel), kernel, configuration):
         parts = np.unique(part, return_inverse=True)[1]
         divisions.append(_divided(clipped, levels, parts, weight * scale, effective))
-    best = min(range(len(divisions)), key=lambda at: divisions[at][0])
+    best = min(range(len(divisions)), key=lambda index: divisions[index][0])
     groups = divisions[best][1]
     is_own = best == 2 and np.unique(configuration).size > 1
     return _named(groups, levels, names, configuration, weight, time, is_own)
@@ -136,7 +136,7 @@ def _best_division(means: np.ndarray, weights: np.ndarray, n: float) -> tuple[fl
     sums = [np.append(0.0, np.cumsum(weights * means**power)) for power in (0, 1, 2)]
 
     def squares(first: int, last: int) -> float:
-        total, moment, square = (one[last] - one[first] for one in sums)
+        total, moment, square = (cumulative[last] - cumulative[first] for cumulative in sums)
         return max(float(square - moment**2 / total), 0.0)
 
     cost = np.array([squares(0, last) for last in range(1, size + 1)])
@@ -147,9 +147,9 @@ def _best_division(means: np.ndarray, weights: np.ndarray, n: float) -> tuple[fl
         begin = np.zeros(size, np.int64)
         for last in range(groups - 1, size):
             options = [cost[first - 1] + squares(first, last + 1) for first in range(groups - 1, last + 1)]
-            at = int(np.argmin(options))
-            again[last] = options[at]
-            begin[last] = at + groups - 1
+            index = int(np.argmin(options))
+            again[last] = options[index]
+            begin[last] = index + groups - 1
         begins.append(begin)
         cost = again
         choices = gammaln(size) - gammaln(groups) - gammaln(size - groups + 1)
@@ -161,12 +161,12 @@ def _best_division(means: np.ndarray, weights: np.ndarray, n: float) -> tuple[fl
 
 def _ends(begins: list[np.ndarray], size: int) -> np.ndarray:
     """Return where groups but the first begin, from the last group back."""
-    found = []
+    starts = []
     last = size - 1
     for begin in reversed(begins):
-        found.append(int(begin[last]))
-        last = found[-1] - 1
-    return np.asarray(found[::-1], np.int64)
+        starts.append(int(begin[last]))
+        last = starts[-1] - 1
+    return np.asarray(starts[::-1], np.int64)
 
 
 def _named(
@@ -205,7 +205,7 @@ def _named(
     slow_names: tuple[str, ...] = ()
 
     def named(rows: np.ndarray) -> tuple[str, ...]:
-        return tuple(sorted({names[at] for at in levels[rows].tolist()}, key=in_numbers))
+        return tuple(sorted({names[level] for level in levels[rows].tolist()}, key=in_numbers))
 
     if ends:
         fast_names, slow_names = map(named, ends[shown])

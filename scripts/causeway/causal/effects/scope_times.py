@@ -193,16 +193,16 @@ class ScopeTimes:
     def configuration_name(self, code: int) -> str:
         """Return what a configuration is called, by its position in `Observations.configuration`."""
         rows = self.evidence.rows
-        at = int(np.flatnonzero(rows.configuration == code)[0])
-        return f"configuration {code if rows.numbers is None else rows.numbers[at]}"
+        row = int(np.flatnonzero(rows.configuration == code)[0])
+        return f"configuration {code if rows.numbers is None else rows.numbers[row]}"
 
     def adjusted(self, cause: Cause) -> np.ndarray:
         """Return the response less what the other causes do to it, float, shape (n_used,)."""
         names = self._modelled([cause])
-        found = np.empty(self.used.size)
+        response = np.empty(self.used.size)
         for unit in self._units:
-            found[unit.where] = unit.model(names).without_others(names.index(cause.name))
-        return found
+            response[unit.where] = unit.model(names).without_others(names.index(cause.name))
+        return response
 
     def change(
         self,
@@ -249,7 +249,7 @@ class ScopeTimes:
         """Return the causes in the model of what some of them do."""
         total = any(cause.role != "mediator" for cause in causes)
         names = {cause.name for cause in causes}
-        return [one.name for one in self.causes if not total or one.role != "mediator" or one.name in names]
+        return [cause.name for cause in self.causes if not total or cause.role != "mediator" or cause.name in names]
 
     def _of_all(self, percents: Sequence[np.ndarray]) -> np.ndarray:
         """Return the means of changes over the models, each with the weight of its time."""
@@ -264,9 +264,9 @@ class ScopeTimes:
         """
         if name not in NEVER_NEGATIVE and not all(unit.positive for unit in self._units):
             return self._interval(name, draws, -np.inf), False
-        found = self._interval(name, draws, float(floors.min()))
-        if found.low >= NOTHING_LEFT:
-            return found, False
+        estimate = self._interval(name, draws, float(floors.min()))
+        if estimate.low >= NOTHING_LEFT:
+            return estimate, False
         of_first = NOTHING_LEFT * draws / np.where(floors < 0, floors, NOTHING_LEFT)
         return self._interval(name, of_first, NOTHING_LEFT), True
 
@@ -308,8 +308,8 @@ class ScopeTimes:
         ----------
         draws : ndarray of float, shape (1 + DRAWS,)
         """
-        found = self._interval("share", draws, 0.0)
-        return Estimate(value=min(found.value, 100.0), low=min(found.low, 100.0), high=min(found.high, 100.0))
+        estimate = self._interval("share", draws, 0.0)
+        return Estimate(value=min(estimate.value, 100.0), low=min(estimate.low, 100.0), high=min(estimate.high, 100.0))
 
     def slope(self, draws: np.ndarray) -> Estimate:
         """Return a slope with its interval from the model and its draws.

@@ -41,8 +41,8 @@ def tails_of(times: ScopeTimes, causes: Mapping[str, Cause], effective: Mapping[
     effective : mapping of str to float, 0 to 1
         What a row counts for in independent ones.
     """
-    found = {name: _tail(times, cause, effective[name]) for name, cause in causes.items()}
-    return {name: tail for name, tail in found.items() if tail}
+    tails = {name: _tail(times, cause, effective[name]) for name, cause in causes.items()}
+    return {name: tail for name, tail in tails.items() if tail}
 
 
 def _tail(times: ScopeTimes, cause: Cause, effective: float) -> float:
@@ -56,7 +56,7 @@ def _tail(times: ScopeTimes, cause: Cause, effective: float) -> float:
     response = times.adjusted(cause)[rows]
     weight = weight[rows] / weight[rows].sum()
     response = response - weight @ response
-    found = 0.0
+    tail = 0.0
     most = 0.0
     for sign in (1, -1):
         outermost = np.argsort(-sign * ranks, kind="stable")
@@ -68,16 +68,16 @@ def _tail(times: ScopeTimes, cause: Cause, effective: float) -> float:
         usable[: FEWEST_LAUNCHES - 1] = False
         if not usable.any():
             continue
-        at = int(np.argmax(np.where(usable, between, 0.0)))
-        end = outermost[: at + 1]
-        rest = outermost[at + 1 :]
+        index = int(np.argmax(np.where(usable, between, 0.0)))
+        end = outermost[: index + 1]
+        rest = outermost[index + 1 :]
         cross = np.cov(response[rest], ranks[rest], aweights=weight[rest])
-        slope = (1 - part[at]) * cross[0, 1] ** 2 / cross[1, 1] if cross[1, 1] > 0 else 0.0
+        slope = (1 - part[index]) * cross[0, 1] ** 2 / cross[1, 1] if cross[1, 1] > 0 else 0.0
         error = np.sqrt(response[end].var() / max(end.size * effective, 1.0))
-        if between[at] > max(most, TAIL_TELLS * slope) and abs(mean[at]) > TAIL_Z * error:
-            most = between[at]
-            found = 1 - float(ordered[at]) + EDGE if sign > 0 else -float(ordered[at]) - EDGE
-    return found
+        if between[index] > max(most, TAIL_TELLS * slope) and abs(mean[index]) > TAIL_Z * error:
+            most = between[index]
+            tail = 1 - float(ordered[index]) + EDGE if sign > 0 else -float(ordered[index]) - EDGE
+    return tail
 
 
 def tail_and_rest(times: ScopeTimes, candidate: Candidate) -> tuple[np.ndarray, np.ndarray]:
@@ -114,9 +114,9 @@ def ends_of_tail(times: ScopeTimes, candidate: Candidate, moved: np.ndarray) -> 
     """
     name = candidate.name
     tail = times.tails[name]
-    known = times.known(name)
-    end = in_tail(times.ranks(name), tail) & known & moved
-    rest = ~end & known & moved
+    is_known = times.known(name)
+    end = in_tail(times.ranks(name), tail) & is_known & moved
+    rest = ~end & is_known & moved
     is_upper = tail > 0
     words = f"their {'highest' if is_upper else 'lowest'} {100 * abs(tail):.2g} % in the configuration"
     others = f"{'lower' if is_upper else 'higher'} values"
@@ -207,9 +207,9 @@ class Compared:
         response = times.adjusted(cause)
         given = (numbers, self.candidate.levels, times.configuration, rows.kernel[times.used], times.weight)
         time = (rows.mean + rows.signed)[times.used]
-        found = level_groups(response, *given, time, effective)
-        if found.slow:
-            return found
+        groups = level_groups(response, *given, time, effective)
+        if groups.slow:
+            return groups
         size = np.abs(response)
         means = group_means(size, times.configuration, times.weight)
         return level_groups(size - means[times.configuration], *given, time, effective)
@@ -295,14 +295,14 @@ def _ends(times: ScopeTimes, compared: Compared) -> Ends | None:
     low = compared.low
     high = compared.high
     values = candidate.values[times.used]
-    known = times.known(candidate.name)
-    donors = [quantile_donors(values, times.configuration, times.weight * known, share) for share in (LOW, HIGH)]
+    is_known = times.known(candidate.name)
+    donors = [quantile_donors(values, times.configuration, times.weight * is_known, share) for share in (LOW, HIGH)]
     is_moved = values[low] != values[high]
     at_ends = is_moved & (values[donors[0]] == values[donors[1]])
     if not at_ends.any() and not candidate.two_valued:
         return None
     at_ends = is_moved if candidate.two_valued else at_ends
-    column = next((one for one in times.evidence.columns if one.name == candidate.name), None)
+    column = next((column for column in times.evidence.columns if column.name == candidate.name), None)
 
     def words(rows: np.ndarray) -> str:
         measured = np.unique([] if column is None else np.asarray(column.values, dtype=float)[times.used][rows])
@@ -408,8 +408,8 @@ def quantile_donors(values: np.ndarray, configuration: np.ndarray, weight: np.nd
         rows = order[first:last]
         reached = np.cumsum(weight[rows])
         if reached[-1] > 0:
-            at = min(int(np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))), rows.size - 1)
-            donors[rows] = rows[at]
+            index = min(int(np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))), rows.size - 1)
+            donors[rows] = rows[index]
     return donors
 
 

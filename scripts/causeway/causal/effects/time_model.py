@@ -219,9 +219,9 @@ class TimeModel:
             mean = again.mean + lost_mean @ rng.standard_normal(lost_mean.shape[1])
             scale = again.scale + lost_scale @ rng.standard_normal(lost_scale.shape[1])
             fits.append(_Fit(mean, scale, fit.mean_penalties, fit.scale_penalties, again.middle))
-        self.mean = np.column_stack([one.mean for one in fits])
-        self.scale = np.column_stack([one.scale for one in fits])
-        self.middle = np.asarray([one.middle for one in fits])
+        self.mean = np.column_stack([fit.mean for fit in fits])
+        self.scale = np.column_stack([fit.scale for fit in fits])
+        self.middle = np.asarray([fit.middle for fit in fits])
 
     @cached_property
     def weights(self) -> np.ndarray:

@@ -103,16 +103,18 @@ def configuration_values(
     if not wanted:
         return {}
     numbers = table.column("configuration").to_numpy()
-    found: dict[int, dict[str, float | None]] = {}
+    values_of: dict[int, dict[str, float | None]] = {}
     for number, row in zip(*np.unique(numbers, return_index=True), strict=True):
-        found[int(number)] = {feature: table.column(feature)[int(row)].as_py() for feature in wanted}
-    return found
+        values_of[int(number)] = {feature: table.column(feature)[int(row)].as_py() for feature in wanted}
+    return values_of
 
 
 def without_scope(interventions: Sequence[UserIntervention], scopes: Sequence[tuple[str, str | None]]) -> list[WhatIf]:
     """Return the refusals of the interventions that are for none of the scopes, given by id and full name."""
-    left = [one for one in interventions if not any(one.applies_to(*scope) for scope in scopes)]
-    return [_refused(one, f"no analysed kernel is called {one.kernel}") for one in left]
+    left = [
+        intervention for intervention in interventions if not any(intervention.applies_to(*scope) for scope in scopes)
+    ]
+    return [_refused(intervention, f"no analysed kernel is called {intervention.kernel}") for intervention in left]
 
 
 def user_what_ifs(
@@ -132,14 +134,14 @@ def user_what_ifs(
     by_configuration : mapping
         `configuration_values` of the scope.
     """
-    found = []
+    rows = []
     for intervention in interventions:
-        if any(intervention.applies_to(*one) for one in outcome.scope.answered):
+        if any(intervention.applies_to(*scope) for scope in outcome.scope.answered):
             try:
-                found.append(_answer(intervention, outcome, model, by_configuration))
+                rows.append(_answer(intervention, outcome, model, by_configuration))
             except RefusedError as refusal:
-                found.append(_refused(intervention, str(refusal)))
-    return found
+                rows.append(_refused(intervention, str(refusal)))
+    return rows
 
 
 def _refused(intervention: UserIntervention, why: str) -> WhatIf:
@@ -223,17 +225,17 @@ def _span(low: float, high: float, unit: str) -> str:
 def _arrow(feature: str, model: InterventionModel) -> Arrow:
     """Return the cause that a feature is, or that stands for it."""
     arrows = (*model.within, *model.configured)
-    found = next((arrow for arrow in arrows if feature in arrow.node.members), None)
+    cause = next((arrow for arrow in arrows if feature in arrow.node.members), None)
     if feature in MOMENTS:
         raise RefusedError(NO_LEVER[feature])
-    if found is None:
+    if cause is None:
         if all(column.name != feature for column in model.evidence.columns):
             raise RefusedError(f"nothing called {feature} was measured")
         causes = first_of(arrow.name for arrow in arrows) or "none"
         raise RefusedError(
             f"{called(feature)} is no cause that was found here, so that setting it tells nothing; causes are {causes}"
         )
-    return found
+    return cause
 
 
 def _launched(
@@ -253,14 +255,14 @@ def _launched(
         raise RefusedError(f"{called(feature)} is a number, not {value}")
     moved = np.empty(natural.size)
     for kernel in np.unique(kernel_of):
-        mine = np.flatnonzero(kernel_of == kernel)
-        low = float(natural[mine].min())
-        high = float(natural[mine].max())
+        of_kernel = np.flatnonzero(kernel_of == kernel)
+        low = float(natural[of_kernel].min())
+        high = float(natural[of_kernel].max())
         if not low - TOLERANCE * abs(low) <= value <= high + TOLERANCE * abs(high):
             had = f"launches{'' if np.ptp(kernel_of) == 0 else ' of one of the kernels'} had {_span(low, high, unit)}"
             raise RefusedError(f"{called(feature)} of {setting_value(value, unit)} was not observed; {had}")
-        order = mine[np.argsort(natural[mine], kind="stable")]
-        moved[mine] = _between(value, natural[order], position[order]) - position[mine]
+        order = of_kernel[np.argsort(natural[of_kernel], kind="stable")]
+        moved[of_kernel] = _between(value, natural[order], position[order]) - position[of_kernel]
     return moved, setting_value(most_frequent_value(natural, model.times), unit), setting_value(value, unit)
 
 
@@ -295,14 +297,14 @@ def _within(
         value = 0.0
     if isinstance(value, str) or raw is None:
         raise RefusedError(f"{called(feature)} is a number, not {value}")
-    known = raw[np.isfinite(raw)]
-    low = float(known.min())
-    high = float(known.max())
+    measured = raw[np.isfinite(raw)]
+    low = float(measured.min())
+    high = float(measured.max())
     if not low <= value <= high:
         raise RefusedError(
             f"{called(feature)} of {setting_value(value, unit)} was not observed; launches had {_span(low, high, unit)}"
         )
-    before = f"as it was (median {setting_value(float(np.median(known)), unit)})"
+    before = f"as it was (median {setting_value(float(np.median(measured)), unit)})"
     configuration = times.configuration
     if value == 0:
         return zero_donors(values, raw, configuration, weight), before, NONE
@@ -328,10 +330,10 @@ def _nearest(raw: np.ndarray, value: float, configuration: np.ndarray) -> np.nda
     """
     donors = np.full(raw.size, -1)
     for number in np.unique(configuration):
-        mine = np.flatnonzero((configuration == number) & np.isfinite(raw))
-        if mine.size and raw[mine].min() <= value <= raw[mine].max():
-            row = mine[np.argmin(np.abs(raw[mine] - value))]
-            if abs(raw[row] - value) <= BEYOND_NEAREST * raw[mine].std():
+        rows = np.flatnonzero((configuration == number) & np.isfinite(raw))
+        if rows.size and raw[rows].min() <= value <= raw[rows].max():
+            row = rows[np.argmin(np.abs(raw[rows] - value))]
+            if abs(raw[row] - value) <= BEYOND_NEAREST * raw[rows].std():
                 donors[configuration == number] = row
     return donors
 
@@ -358,23 +360,23 @@ def _change(
     A launch parameter scales the deviations that the other causes leave. What it does to the mean time is not known:
     configurations differ by more than it.
     """
-    found: dict = {}
+    fields: dict = {}
     if donors:
         outside = model.outside(donors)
         if outside > MOST_OUTSIDE:
             raise RefusedError(out_of_support_reason(outside).removeprefix("refused: "))
         within = [arrow for arrow in arrows if arrow.stage != CONFIGURATION]
         set_to = {name: own_where_missing(rows) for name, rows in donors.items()}
-        found = answer(arrows, model.times.change(within, set_to), model, set_to)
+        fields = answer(arrows, model.times.change(within, set_to), model, set_to)
     if not moves:
-        return found
+        return fields
     slopes = [slope_interval(effect, launch_parameter_values(effect, model.evidence.rows)[2]) for effect, _ in moves]
     ends = []
     for end in range(3):  # the slopes, and both ends of their intervals
         gain = np.sum([own[end] * move for own, (_, move) in zip(slopes, moves, strict=True)], axis=0)
         ends.append(scaled_target(gain, model))
     scaled = Estimate(value=ends[0], low=min(ends), high=max(ends))
-    other = found.get("change", Estimate(value=0.0, low=0.0, high=0.0))
+    other = fields.get("change", Estimate(value=0.0, low=0.0, high=0.0))
     both = Estimate(
         value=_together(scaled.value, other.value),
         low=_together(scaled.low, other.low),
@@ -384,6 +386,6 @@ def _change(
     return {"change": both, "verdict": verdict, "reason": reason}
 
 
-def _together(one: float, other: float) -> float:
+def _together(first: float, second: float) -> float:
     """Return the change in percent of two changes one after the other."""
-    return 100.0 * ((1.0 + one / 100.0) * (1.0 + other / 100.0) - 1.0)
+    return 100.0 * ((1.0 + first / 100.0) * (1.0 + second / 100.0) - 1.0)

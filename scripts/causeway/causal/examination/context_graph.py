@@ -189,7 +189,7 @@ def nodes_of(evidence: Evidence, arrows: Sequence[Arrow]) -> list[Candidate]:
         if candidate.name in causes or not is_mediator:
             strength[index] = -1.0
     order = np.argsort(-strength, kind="stable")[:MOST_MEDIATORS]
-    return [within[index] for index in sorted([*parents, *(int(one) for one in order if strength[one] > 0)])]
+    return [within[index] for index in sorted([*parents, *(int(number) for number in order if strength[number] > 0)])]
 
 
 def scores_of(candidate: Candidate, deviation: np.ndarray) -> np.ndarray:
@@ -261,13 +261,13 @@ def published_rows(table: pa.Table, scopes: Sequence[str], target: str) -> list[
         if field.name not in (*IDENTITY, target) and pa.types.is_floating(field.type)
     ]
     frame = kept.select(["rank", "kernel", "target", *numbers]).to_pandas()
-    found = []
+    published = []
     for rank in sorted(set(frame["rank"])):
         of_rank = frame[frame["rank"] == rank]
         for scope in (DATASET_SCOPE, *scopes):
             rows = of_rank if scope == DATASET_SCOPE else of_rank[of_rank["kernel"] == scope]
             arrows = published_arrows(rows[["target", *numbers]]) or [dict.fromkeys(("feature", "slope", "weight"))]
-            found += [
+            published += [
                 {
                     "rank": int(rank),
                     "scope": scope,
@@ -278,7 +278,7 @@ def published_rows(table: pa.Table, scopes: Sequence[str], target: str) -> list[
                 }
                 for arrow in arrows
             ]
-    return found
+    return published
 
 
 def published_arrows(frame: pd.DataFrame) -> list[dict]:
@@ -303,8 +303,8 @@ def published_arrows(frame: pd.DataFrame) -> list[dict]:
     slopes = pd.Series({edge.source: edge.effect for edge in edges if edge.target == "target"}, dtype=float)
     squares = slopes**2
     weights = 100 * (slopes * strength[slopes.index]).sum() * squares / squares.sum()
-    found = [
+    arrows = [
         {"feature": name, "slope": six_digits(slope), "weight": six_digits(weights[name])}
         for name, slope in slopes.items()
     ]
-    return sorted(found, key=lambda arrow: (-arrow["weight"], arrow["feature"]))
+    return sorted(arrows, key=lambda arrow: (-arrow["weight"], arrow["feature"]))

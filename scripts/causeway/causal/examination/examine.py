@@ -66,19 +66,19 @@ def without_unclear_means(rows: Sequence[WhatIf], arrows: Sequence[Arrow], is_de
         and the what-if is refused.
     """
     unclear = {arrow.name: arrow for arrow in arrows if _unclear(arrow)}
-    found = []
+    clear_rows = []
     for row in rows:
         arrow = unclear.get(row.features[0])
         if arrow is None or row.change is None or row.user_intervention or not _same_change(row.after[0], arrow):
-            found.append(row)
+            clear_rows.append(row)
             continue
         without = replace(row, mean_change=None, p99_change=None, saved=None)
         if is_deviation:
             verdict, reason = intervention_verdict([arrow], row.change.low, row.change.high)
-            found.append(replace(without, verdict=verdict, reason=reason))
+            clear_rows.append(replace(without, verdict=verdict, reason=reason))
         else:
-            found.append(replace(without, change=None, verdict=REFUSED, reason=UNCLEAR))
-    return found
+            clear_rows.append(replace(without, change=None, verdict=REFUSED, reason=UNCLEAR))
+    return clear_rows
 
 
 def _unclear(arrow: Arrow) -> bool:
@@ -135,37 +135,37 @@ def for_each_scope(outcome: Outcome, interventions: Sequence[UserIntervention]) 
     """Return an outcome once for each scope that it answers for: the same but for the scope and the user-specified
     interventions, of which each scope has those that apply to it.
     """
-    found = []
+    outcomes = []
     for scope, name in outcome.scope.answered:
-        mine = {one.name for one in interventions if one.applies_to(scope, name)}
+        names = {intervention.name for intervention in interventions if intervention.applies_to(scope, name)}
         kept = tuple(
             row
             for row in outcome.examination.what_ifs
-            if row.user_intervention is None or row.user_intervention in mine
+            if row.user_intervention is None or row.user_intervention in names
         )
-        found.append(
+        outcomes.append(
             replace(
                 outcome,
                 scope=replace(outcome.scope, scope=scope, name=name, kernel=None),
                 examination=replace(outcome.examination, what_ifs=kept),
             )
         )
-    return found
+    return outcomes
 
 
 def marked(arrows: Sequence[Arrow], attempts: Sequence[Refutation]) -> tuple[Arrow, ...]:
     """Return the arrows, supported ones that an attempt refuted with that verdict, and inconclusive those that may be
     readings of something else that lasts.
     """
-    found = []
+    marked_arrows = []
     for arrow in arrows:
         if arrow.verdict == SUPPORTED and refuted_by(attempts, arrow.name):
-            found.append(replace(arrow, verdict=REFUTED))
+            marked_arrows.append(replace(arrow, verdict=REFUTED))
         elif arrow.verdict == SUPPORTED and is_lasting(attempts, arrow.name):
-            found.append(replace(arrow, verdict=INCONCLUSIVE, weakness=LASTING))
+            marked_arrows.append(replace(arrow, verdict=INCONCLUSIVE, weakness=LASTING))
         else:
-            found.append(arrow)
-    return tuple(found)
+            marked_arrows.append(arrow)
+    return tuple(marked_arrows)
 
 
 def _without_model(outcome: Outcome, extent: Extent) -> tuple[WhatIf, ...]:

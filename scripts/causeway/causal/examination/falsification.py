@@ -73,13 +73,13 @@ def indexes(evidence: Evidence, arrows: Sequence[Arrow], stage: str) -> tuple[np
     columns = basis.columns[:, np.concatenate(parts)].astype(float) if parts else np.zeros((response.size, 0))
     half = stages.blocks % 2 == 0
     bounds = np.cumsum([0, *(part.size for part in parts)])
-    found = [np.zeros(response.size) for _ in causes]
+    fitted = [np.zeros(response.size) for _ in causes]
     for fit, other in ((half, ~half), (~half, half)):
         slopes = np.linalg.lstsq(columns[fit], response[fit], rcond=1e-8)[0]
-        for index, (a, b) in zip(found, itertools.pairwise(bounds), strict=True):
+        for index, (a, b) in zip(fitted, itertools.pairwise(bounds), strict=True):
             index[other] = columns[other, a:b] @ slopes[a:b]
-    spread = [max(float(np.sqrt(np.mean(one**2))), 1e-12) for one in (response, *found)]
-    scaled = [one / s for one, s in zip(found, spread[1:], strict=True)]
+    spread = [max(float(np.sqrt(np.mean(column**2))), 1e-12) for column in (response, *fitted)]
+    scaled = [column / s for column, s in zip(fitted, spread[1:], strict=True)]
     return response / spread[0], np.column_stack(scaled) if scaled else np.zeros((response.size, 0)), causes
 
 
@@ -101,7 +101,7 @@ def falsify(evidence: Evidence, arrows: Sequence[Arrow], seed: int) -> tuple[lis
     stability : dict of str to float
         By arrow the share of the subsets in which its effect holds, 0 .. 1.
     """
-    found: list[Refutation] = []
+    attempts: list[Refutation] = []
     stability: dict[str, float] = {}
     tried = [arrow for arrow in arrows[:MOST_ARROWS] if arrow.stage != CONFIGURATION]
     blocks = evidence.stages.blocks
@@ -112,9 +112,9 @@ def falsify(evidence: Evidence, arrows: Sequence[Arrow], seed: int) -> tuple[lis
         for index, arrow in enumerate(causes):
             if _stage(arrow) == stage:
                 stability[arrow.name] = float(shares[index])
-                found += _of_arrow(arrow, evidence, response, columns, index, float(effects[index]))
+                attempts += _of_arrow(arrow, evidence, response, columns, index, float(effects[index]))
     order = {arrow.name: number for number, arrow in enumerate(arrows)}
-    return sorted(found, key=lambda attempt: order[attempt.feature]), stability
+    return sorted(attempts, key=lambda attempt: order[attempt.feature]), stability
 
 
 def _stage(arrow: Arrow) -> str:
@@ -205,8 +205,8 @@ def _of_arrow(
     arrow: Arrow, evidence: Evidence, response: np.ndarray, columns: np.ndarray, index: int, effect: float
 ) -> list[Refutation]:
     """Return the attempts to refute one arrow, whose cause is column `index`."""
-    found = []
-    sampled = any(one.name == arrow.name and one.group == DEVICE_METRICS for one in evidence.columns)
+    attempts = []
+    sampled = any(column.name == arrow.name and column.group == DEVICE_METRICS for column in evidence.columns)
     future = None if sampled or arrow.role == CLOCK else _future(response, columns, index, evidence)
     if future is not None:
         value, p_value = future
@@ -216,7 +216,7 @@ def _of_arrow(
             why = BESIDE_BOTH
         elif failed and lasts(columns[:, index], evidence.rows.configuration):
             why = LASTING
-        found.append(
+        attempts.append(
             Refutation(
                 feature=arrow.name,
                 refuter=FUTURE,
@@ -227,7 +227,7 @@ def _of_arrow(
                 note=f"{NOTE}; {why}" if why else NOTE,
             )
         )
-    found.append(
+    attempts.append(
         Refutation(
             feature=arrow.name,
             refuter="robustness_value",
@@ -237,7 +237,7 @@ def _of_arrow(
             note=f"partial R² that an unmeasured common cause would need; fragile below {FRAGILE_BELOW}",
         )
     )
-    return found
+    return attempts
 
 
 def _future(response: np.ndarray, columns: np.ndarray, index: int, evidence: Evidence) -> tuple[float, float] | None:
@@ -268,9 +268,13 @@ def _future(response: np.ndarray, columns: np.ndarray, index: int, evidence: Evi
 
 def refuted_by(attempts: Sequence[Refutation], name: str) -> list[str]:
     """Return the attempts that refuted the arrow of a feature."""
-    return [one.refuter for one in attempts if one.feature == name and one.refuter == FUTURE and one.passed is False]
+    return [
+        attempt.refuter
+        for attempt in attempts
+        if attempt.feature == name and attempt.refuter == FUTURE and attempt.passed is False
+    ]
 
 
 def is_lasting(attempts: Sequence[Refutation], name: str) -> bool:
     """Tell whether the arrow of a feature may be one of something else that lasts and acts."""
-    return any(one.feature == name and (one.note or "").endswith(LASTING) for one in attempts)
+    return any(attempt.feature == name and (attempt.note or "").endswith(LASTING) for attempt in attempts)

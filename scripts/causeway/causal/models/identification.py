@@ -41,7 +41,7 @@ def with_identification(outcome: Outcome, model: ScopeModel) -> Outcome:
     examination = outcome.examination
     try:
         with quiet():
-            found = {name: _identified(model, outcome, name) for name in model.causes}
+            identified = {name: _identified(model, outcome, name) for name in model.causes}
     except ImportError:
         examination = replace(examination, failures=(*examination.failures, NOT_INSTALLED))
         return replace(outcome, examination=examination)
@@ -49,7 +49,7 @@ def with_identification(outcome: Outcome, model: ScopeModel) -> Outcome:
         LOG.warning("%s: identification failed", outcome.scope.scope, exc_info=True)
         words = f"identification could not be computed: {type(error).__name__}: {error}"[:300]
         return replace(outcome, examination=replace(examination, failures=(*examination.failures, words)))
-    arrows = tuple(replace(arrow, identified=found.get(arrow.name)) for arrow in outcome.arrows)
+    arrows = tuple(replace(arrow, identified=identified.get(arrow.name)) for arrow in outcome.arrows)
     return to_six_digits(replace(outcome, arrows=arrows))
 
 
@@ -106,7 +106,7 @@ def _identified(model: ScopeModel, outcome: Outcome, cause: str) -> Identified:
         of_direct = identify_backdoor(
             graph, [cause], [model.value], list(model.graph), BackdoorAdjustment.BACKDOOR_MAX, direct_effect=True
         )
-        direct = tuple(sorted(max((one.get_adjustment_variables() for one in of_direct), key=len, default=())))
+        direct = tuple(sorted(max((held.get_adjustment_variables() for held in of_direct), key=len, default=())))
     stated = arrow.in_time.mean if arrow.in_time else None
     return Identified(
         adjustment=tuple(adjustment),

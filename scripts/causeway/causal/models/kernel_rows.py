@@ -114,8 +114,8 @@ def read_rows(folder: str | Path, columns: Mapping[str, Collection[str]]) -> dic
         parts = [file.read_row_group(group, names) for group in range(file.num_row_groups)]
         parts = [part.filter(pc.is_in(part.column("kernel").cast(pa.string()), kernels)) for part in parts]
         table = pa.concat_tables([pa.schema([schema.field(name) for name in names]).empty_table(), *parts])
-    found = {kernel: _rows_of(in_time_order(of_kernel(table, kernel)), columns[kernel], words) for kernel in columns}
-    return {kernel: rows for kernel, rows in found.items() if len(rows) and rows.value.min() > 0}
+    rows_of = {kernel: _rows_of(in_time_order(of_kernel(table, kernel)), columns[kernel], words) for kernel in columns}
+    return {kernel: rows for kernel, rows in rows_of.items() if len(rows) and rows.value.min() > 0}
 
 
 def _configurations(path: Path) -> dict[int, str]:
@@ -127,18 +127,20 @@ def _configurations(path: Path) -> dict[int, str]:
 
 def _rows_of(table: pa.Table, names: Collection[str], words: Mapping[int, str]) -> KernelRows:
     observed = observations_of(table)
-    known = np.isfinite(observed.signed) & np.isfinite(observed.mean) & np.isfinite(observed.weight)
+    finite = np.isfinite(observed.signed) & np.isfinite(observed.mean) & np.isfinite(observed.weight)
     features = {feature.name: feature for feature in feature_columns(table) if feature.name in names}
-    causes = {name: _filled(one.values[known], observed.configuration[known]) for name, one in features.items()}
+    causes = {
+        name: _filled(feature.values[finite], observed.configuration[finite]) for name, feature in features.items()
+    }
     numbers = table.column("configuration").to_pylist()
     return KernelRows(
-        value=(observed.mean + observed.signed)[known],
-        mean=observed.mean[known],
-        weight=observed.weight[known],
-        configuration=np.array([words.get(number, str(number)) for number in numbers], dtype=object)[known],
+        value=(observed.mean + observed.signed)[finite],
+        mean=observed.mean[finite],
+        weight=observed.weight[finite],
+        configuration=np.array([words.get(number, str(number)) for number in numbers], dtype=object)[finite],
         causes={name: values for name, values in causes.items() if values is not None},
-        units={name: one.unit for name, one in features.items()},
-        launches=table.select(["rank", "launch", "start_ns"]).filter(pa.array(known)),
+        units={name: feature.unit for name, feature in features.items()},
+        launches=table.select(["rank", "launch", "start_ns"]).filter(pa.array(finite)),
     )
 
 
@@ -146,8 +148,8 @@ def _filled(values: np.ndarray, configuration: np.ndarray) -> np.ndarray | None:
     """Return a column without gaps: the median of its configuration, else of all, stands in; None if all is missing."""
     if values.dtype == object:
         return np.array(["not known" if text is None else str(text) for text in values], dtype=object)
-    known = np.isfinite(values)
-    return without_gaps(np.where(known, values, np.nan), configuration) if known.any() else None
+    finite = np.isfinite(values)
+    return without_gaps(np.where(finite, values, np.nan), configuration) if finite.any() else None
 
 
 def is_category(columns: Sequence[np.ndarray]) -> bool:
@@ -269,7 +271,7 @@ class ParentColumns:
     def __init__(self, parents: np.ndarray, categories: Sequence[bool], alone: Sequence[int] = ()) -> None:
         self._categories = tuple(categories)
         self._knots = [_knots(values, kind) for values, kind in zip(parents.T, categories, strict=True)]
-        varying = [one for one, knots in enumerate(self._knots) if knots.size > 1 and one not in alone]
+        varying = [index for index, knots in enumerate(self._knots) if knots.size > 1 and index not in alone]
         self._pairs = list(itertools.combinations(varying, 2))
         blocks = self._blocks(parents)
         widths = [block.shape[1] for block in blocks]
@@ -283,7 +285,7 @@ class ParentColumns:
         bounds = np.cumsum([1, *kept[: parents.shape[1]], sum(kept[parents.shape[1] :])])
         self.slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(bounds) if b > a]
         self.n_single = int(bounds[-2])
-        self.single_slices = [one for one in self.slices if one.stop <= self.n_single]
+        self.single_slices = [span for span in self.slices if span.stop <= self.n_single]
 
     def columns(self, parents: np.ndarray) -> np.ndarray:
         """Return the columns, the intercept first, shape (n_rows, 1 + k).
@@ -308,7 +310,8 @@ class ParentColumns:
             for block, kind in zip(single, self._categories, strict=True)
         ]
         products = [
-            (sides[one][:, :, None] * sides[other][:, None, :]).reshape(len(parents), -1) for one, other in self._pairs
+            (sides[first][:, :, None] * sides[second][:, None, :]).reshape(len(parents), -1)
+            for first, second in self._pairs
         ]
         return [*single, *products]
 
@@ -383,7 +386,7 @@ def curves_of_runs(
         As of `ParentColumns`.
     """
     both = np.vstack(parents)
-    sizes = [len(one) for one in parents]
+    sizes = [len(values) for values in parents]
     run = np.repeat([-1.0, 1.0], sizes)[:, None]
     weights = np.repeat([1.0 / size for size in sizes], sizes)
     design = ParentColumns(both, categories, alone)
@@ -393,7 +396,7 @@ def curves_of_runs(
     together = np.hstack([columns, run])
     common = _coefficients(together, [*design.slices, slice(last, last + 1)], response, weights)
     apart = np.hstack([np.ones_like(run), run, run * columns[:, 1 : design.n_single]])
-    slices = [slice(1, 2), *(slice(one.start + 1, one.stop + 1) for one in design.single_slices)]
+    slices = [slice(1, 2), *(slice(span.start + 1, span.stop + 1) for span in design.single_slices)]
     own = _coefficients(apart, slices, response - together @ common, weights)
     curves = []
     for sign in (-1.0, 1.0):

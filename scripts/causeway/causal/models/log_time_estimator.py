@@ -109,16 +109,16 @@ class LogTimeEstimator(CausalEstimator):
 def _observations(data: pd.DataFrame, value: str) -> tuple[Observations, np.ndarray]:
     """Return the rows as the search has them, and their blocks."""
     index = data.index.to_frame(index=False) if set(IDENTITY) <= set(data.index.names) else data
-    known = {name: index[name].to_numpy() for name in IDENTITY if name in index}
+    identity = {name: index[name].to_numpy() for name in IDENTITY if name in index}
     size = len(data)
     measured = data[value].to_numpy(dtype=float)
-    weight = known.get("launch_weight", np.ones(size))
-    own = known.get("launch_configuration", np.zeros(size, dtype=int))
+    weight = identity.get("launch_weight", np.ones(size))
+    own = identity.get("launch_configuration", np.zeros(size, dtype=int))
     configuration = np.unique(own, return_inverse=True)[1]
     mean = group_means(measured, configuration, weight)[configuration]
     signed = measured - mean
     std = np.sqrt(group_means(signed**2, configuration, weight))[configuration]
-    blocks = known.get("launch_block", block_numbers(signed, size))
+    blocks = identity.get("launch_block", block_numbers(signed, size))
     return Observations(np.abs(signed), signed, mean, std, weight, np.zeros(size, dtype=int), configuration), blocks
 
 

@@ -124,27 +124,27 @@ def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, con
     confidence : float, 0 to 1
         Of the intervals.
     """
-    if min(len(one) for one in rows) < REFUSED_BELOW:
+    if min(len(run_rows) for run_rows in rows) < REFUSED_BELOW:
         return f"fewer than {REFUSED_BELOW:.0f} launches of a run have their causes recorded"
-    lost = [name for name in causes if not all(name in one.causes for one in rows)]
+    lost = [name for name in causes if not all(name in run_rows.causes for run_rows in rows)]
     if lost:
         return f"not recorded in both runs: {', '.join(lost)}"
     names = [name for name in causes if _differs(rows, name)][:MOST_CAUSES]
-    columns = {name: [one.causes[name] for one in rows] for name in names}
+    columns = {name: [run_rows.causes[name] for run_rows in rows] for name in names}
     if len({*rows[0].configuration, *rows[1].configuration}) > 1:
-        columns = {CONFIGURATION: [one.configuration for one in rows], **columns}
+        columns = {CONFIGURATION: [run_rows.configuration for run_rows in rows], **columns}
     names = list(columns)
     if not names:
         return "no cause was found in either run"
     categories = [is_category(columns[name]) for name in names]
     codes = [as_codes(columns[name], MOST_CONFIGURATIONS if name == CONFIGURATION else MOST_LEVELS) for name in names]
     runs = [
-        _Run(np.column_stack([np.zeros((len(one), 0)), *(code[side] for code in codes)]), one.value)
-        for side, one in enumerate(rows)
+        _Run(np.column_stack([np.zeros((len(run_rows), 0)), *(code[side] for code in codes)]), run_rows.value)
+        for side, run_rows in enumerate(rows)
     ]
-    blocks = [block_numbers(np.log(one.value), len(one)) for one in rows]
+    blocks = [block_numbers(np.log(run_rows.value), len(run_rows)) for run_rows in rows]
     rng = np.random.default_rng(seed)
-    weights = [one.weight for one in rows]
+    weights = [run_rows.weight for run_rows in rows]
     drawn = [[run.evenly(weight) for run, weight in zip(runs, weights, strict=True)]]
     for _ in range(RESAMPLES):
         taken = [resampled_rows(own, rng) for own in blocks]
@@ -168,7 +168,7 @@ def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, con
         if number in merged[:-1]:
             continue
         kind: Kind = "input" if number < len(names) else "either" if len(merged) > 1 else "mechanism"
-        joined = [names[one] for one in merged[:-1]] if kind == "either" else [name]
+        joined = [names[index] for index in merged[:-1]] if kind == "either" else [name]
         ends: list[float | None] = [None, None]
         if kind == "input" and not categories[number]:
             ends = [
@@ -183,7 +183,7 @@ def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, con
 
 def _differs(rows: Sequence[KernelRows], name: str) -> bool:
     """Tell whether a column has more than one value in both runs together."""
-    return len({value for one in rows for value in np.unique(one.causes[name]).tolist()}) > 1
+    return len({value for run_rows in rows for value in np.unique(run_rows.causes[name]).tolist()}) > 1
 
 
 def _intervals(values: np.ndarray, reach: float) -> list[tuple[float, float, float]]:
@@ -224,8 +224,8 @@ def _shares(pair: Sequence[_Run], categories: Sequence[bool], names: Sequence[st
     gcm = load_gcm()
     models = _models(pair, categories, [number for number, name in enumerate(names) if name == CONFIGURATION])
     config = gcm.shapley.ShapleyConfig(gcm.shapley.ShapleyApproximationMethods.EXACT, n_jobs=1)
-    found: Mapping[str, complex] = gcm.distribution_change_of_graphs(*models, TARGET, DRAWS, _both, config)
-    return [found[node] for node in (*_nodes(len(names)), TARGET)]
+    shares: Mapping[str, complex] = gcm.distribution_change_of_graphs(*models, TARGET, DRAWS, _both, config)
+    return [shares[node] for node in (*_nodes(len(names)), TARGET)]
 
 
 def _nodes(count: int) -> list[str]:
@@ -300,17 +300,17 @@ def attributed_changes(
     moved = moved[:MOST_KERNELS]
     pairs = {row["baseline"]: [own[row["baseline"]] for own in ids] for row in moved}
     wanted = {name: _causes(folders, kernels) for name, kernels in pairs.items()}
-    found = {}
+    changes = {}
     why = None
     try:
         with single_threaded(["sklearn.ensemble", "sklearn.linear_model"]):  # which dowhy fits
             for name, parts in _rows(folders, pairs, wanted).items():
                 own_seed = derived_seed(seed, *pairs[name], "run change")
-                found[name] = guarded(name, partial(run_change, parts, wanted[name], own_seed, confidence))
+                changes[name] = guarded(name, partial(run_change, parts, wanted[name], own_seed, confidence))
     except ImportError:
         why = NO_DOWHY
-        found = {}
-    said = [(row, found[row["baseline"]]) for row in moved if row["baseline"] in found]
+        changes = {}
+    said = [(row, changes[row["baseline"]]) for row in moved if row["baseline"] in changes]
     return {
         "why": why,
         "kernels": [_kernel(row, change) for row, change in said if isinstance(change, RunChange)],

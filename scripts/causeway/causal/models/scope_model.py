@@ -117,7 +117,7 @@ def scope_model(outcome: Outcome, evidence: Evidence | None) -> ScopeModel:
     if CONFIGURATION_NODE in columns:
         graph.add_edges_from([(CONFIGURATION_NODE, name, {"open": 0}) for name in within])
     position = {name: number for number, name in enumerate(names)}
-    for source, target in sorted(_pairs(outcome, set(names)), key=lambda pair: sorted(position[one] for one in pair)):
+    for source, target in sorted(_pairs(outcome, set(names)), key=lambda pair: sorted(position[name] for name in pair)):
         first, last = sorted((source, target), key=lambda name: position[name])
         graph.add_edge(first, last, open=int(RANKS[roles[first]] == RANKS[roles[last]]))
     graph.add_edges_from([(name, value, {"open": 0}) for name in causes if name in columns])
@@ -191,7 +191,7 @@ def _columns_of(evidence: Evidence, names: Sequence[str]) -> dict[str, "np.ndarr
     """Return columns as measured, in the order of the names; without those that have no measured column."""
     prepared = evidence.prepared
     candidates = {candidate.name: candidate for candidate in (*prepared.between, *prepared.within)}
-    measured = dict(zip(unique_names(one.name for one in evidence.columns), evidence.columns, strict=True))
+    measured = dict(zip(unique_names(column.name for column in evidence.columns), evidence.columns, strict=True))
     return {
         name: _column(measured[name], candidates.get(name), evidence.rows)
         for name in names
@@ -243,10 +243,10 @@ def _identity(evidence: Evidence) -> "pd.MultiIndex":
 
     rows = evidence.rows
     count = np.arange(len(rows))
-    known = [np.zeros_like(count), count, count]
+    columns = [np.zeros_like(count), count, count]
     if rows.launch is not None:
-        known = [rows.launch["rank"], rows.launch["launch"], rows.launch["start_ns"]]
-    arrays = [*known, rows.weight, evidence.stages.blocks, rows.configuration]
+        columns = [rows.launch["rank"], rows.launch["launch"], rows.launch["start_ns"]]
+    arrays = [*columns, rows.weight, evidence.stages.blocks, rows.configuration]
     return pd.MultiIndex.from_arrays(arrays, names=IDENTITY)
 
 

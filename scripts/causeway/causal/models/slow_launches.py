@@ -139,7 +139,7 @@ class _Model:
         self._mechanisms = {}
         for node, parents in self._order:
             if parents:
-                own = Curve([categories[one] for one in (*parents, last)], (len(parents),), weight)
+                own = Curve([categories[column] for column in (*parents, last)], (len(parents),), weight)
                 self._mechanisms[node] = gcm.AdditiveNoiseModel(own, DrawnRows(node))
                 self._mechanisms[node].fit(inputs[:, [*parents, last]], inputs[:, node])
         function = gcm.ml.regression.InvertibleExponentialFunction()
@@ -219,20 +219,20 @@ def write_slow_launches(folder: Path, kernels: Sequence[Outcome], dataset: str, 
     seed : int
     """
     causes = {outcome.scope.scope: supported_causes(outcome) for outcome in kernels}
-    found: dict[str, list[dict]] = {}
+    slow: dict[str, list[dict]] = {}
     why = ""
     if folder.name == MEMORY_STALL or not totals_of(folder / "kernels.parquet").is_time:
         why = NO_TIMES
     elif any(causes.values()):
         try:
             with single_threaded(["sklearn.ensemble", "sklearn.linear_model"]):  # which dowhy fits
-                found = _found(folder, {kernel: names for kernel, names in causes.items() if names}, dataset, seed)
+                slow = _slow_rows(folder, {kernel: names for kernel, names in causes.items() if names}, dataset, seed)
         except ImportError:
             why = NO_DOWHY
-    every = [launch for launches in found.values() for launch in launches]
+    every = [launch for launches in slow.values() for launch in launches]
     every.sort(key=lambda launch: (-launch["deviation_ns"], launch["kernel"], launch["position"]))
     every = [{**launch, "position": number + 1} for number, launch in enumerate(every[:SLOWEST])]
-    for scope, launches in {**{kernel: found.get(kernel, []) for kernel in causes}, DATASET_SCOPE: every}.items():
+    for scope, launches in {**{kernel: slow.get(kernel, []) for kernel in causes}, DATASET_SCOPE: every}.items():
         rows = [{**launch, **part} for launch in launches for part in launch["parts"]]
         table = pa.Table.from_pylist(rows, schema=SCHEMAS[SLOW_LAUNCHES])
         facts = {"dataset": dataset, "target": folder.name, "scope": scope}
@@ -240,17 +240,17 @@ def write_slow_launches(folder: Path, kernels: Sequence[Outcome], dataset: str, 
         write_table(table, folder / "causal" / scope / f"{SLOW_LAUNCHES}.parquet", SLOW_LAUNCHES, metadata=facts)
 
 
-def _found(folder: Path, causes: Mapping[str, Sequence[str]], dataset: str, seed: int) -> dict[str, list[dict]]:
+def _slow_rows(folder: Path, causes: Mapping[str, Sequence[str]], dataset: str, seed: int) -> dict[str, list[dict]]:
     """Return the slow launches of each kernel as rows, each with its parts."""
-    found = {}
+    slow = {}
     for kernel, rows in read_rows(folder, causes).items():
         edges = _edges(folder / "causal" / kernel / GML)
         own_seed = derived_seed(seed, dataset, folder.name, kernel, SLOW_LAUNCHES)
         own = guarded(kernel, partial(slow_launches, rows, causes[kernel], own_seed, edges))
         if isinstance(own, str):
             continue
-        found[kernel] = [_row(kernel, number + 1, launch, rows) for number, launch in enumerate(own)]
-    return found
+        slow[kernel] = [_row(kernel, number + 1, launch, rows) for number, launch in enumerate(own)]
+    return slow
 
 
 def _edges(path: Path) -> list[tuple[str, str]]:

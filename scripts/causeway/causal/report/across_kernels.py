@@ -83,8 +83,8 @@ def borne_out(
     names : mapping of str to str or None
         Of kernels, by their ids; None: ids stand for them.
     """
-    answered = [one for one in kernels if one.refusal is None]
-    are_most = math.fsum(shares[one.scope.scope] for one in answered) >= MOST
+    answered = [kernel for kernel in kernels if kernel.refusal is None]
+    are_most = math.fsum(shares[kernel.scope.scope] for kernel in answered) >= MOST
     weak = {}
     for arrow in whole.arrows:
         if arrow.verdict != SUPPORTED:
@@ -117,7 +117,7 @@ def with_kernels_variance(whole: Outcome, shares: Mapping[str, float]) -> Outcom
     def percent(kernels: Sequence[str]) -> float | None:
         if not shares or not kernels:
             return None
-        return six_digits(min(100.0 * math.fsum(shares[one] for one in kernels), 100.0))
+        return six_digits(min(100.0 * math.fsum(shares[kernel] for kernel in kernels), 100.0))
 
     arrows = tuple(replace(arrow, kernels_variance=percent(arrow.kernels)) for arrow in whole.arrows)
     return replace(whole, arrows=arrows)
@@ -128,8 +128,10 @@ def _of_cost(arrow: Arrow, answered: Sequence[Outcome]) -> str:
     cost = _cost(arrow)
     if cost is None or not cost > 0:
         return ""
-    found = [one for kernel in answered for one in kernel.arrows if one.verdict == SUPPORTED and _is_same(arrow, one)]
-    part = math.fsum(max(_cost(one) or 0.0, 0.0) for one in found) / cost
+    causes = [
+        cause for kernel in answered for cause in kernel.arrows if cause.verdict == SUPPORTED and _is_same(arrow, cause)
+    ]
+    part = math.fsum(max(_cost(cause) or 0.0, 0.0) for cause in causes) / cost
     said = f"the kernels that have it when searched alone lose {100 * part:.0f} % of what it is said to cost"
     return said if part < MOST else ""
 
@@ -139,11 +141,11 @@ def _of_variability(arrow: Arrow, answered: Sequence[Outcome], shares: Mapping[s
     share = arrow.variance.value / 100
 
     def lacks(kernel: Outcome) -> bool:
-        has = any(one.verdict != REFUTED and _is_same(arrow, one) for one in kernel.arrows)
+        has = any(cause.verdict != REFUTED and _is_same(arrow, cause) for cause in kernel.arrows)
         unseen = set(kernel.slow) & set(arrow.node.members)
         return not has and not unseen and kernel.detectable_share is not None and kernel.detectable_share < share
 
-    left = max(1.0 - math.fsum(shares[one.scope.scope] for one in answered if lacks(one)), 0.0)
+    left = max(1.0 - math.fsum(shares[kernel.scope.scope] for kernel in answered if lacks(kernel)), 0.0)
     said = f"the kernels that may have it make up {100 * left:.2g} % of the variability"
     return said if left < MOST * share else ""
 
@@ -182,14 +184,14 @@ def _cost(arrow: Arrow) -> float | None:
     return effect.cost.value
 
 
-def _is_same(one: Arrow, other: Arrow) -> bool:
+def _is_same(cause: Arrow, other: Arrow) -> bool:
     """Tell whether a cause is one feature with another, or cannot be told from it. Of all kernels together the number
     of launches in flight stands for which kernel is; and the size of one input for that of all, or the other way round,
     as in a kernel that has a single input both are one.
     """
-    named, found = ({SAME_MEMBERS.get(name, name) for name in arrow.node.members} for arrow in (one, other))
-    sizes = any(first & {*TOTAL_SIZES} and second & INPUT_SIZES for first, second in ((named, found), (found, named)))
-    return bool(named & found) or sizes
+    own, others = ({SAME_MEMBERS.get(name, name) for name in arrow.node.members} for arrow in (cause, other))
+    sizes = any(first & {*TOTAL_SIZES} and second & INPUT_SIZES for first, second in ((own, others), (others, own)))
+    return bool(own & others) or sizes
 
 
 def _resting_on(row: WhatIf, weak: Collection[str]) -> WhatIf:
@@ -265,7 +267,7 @@ def _is_trifle(arrow: Arrow) -> bool:
     if arrow.in_time is None:
         return False
     changes = (arrow.in_time.mean, arrow.in_time.p99)
-    return all(max(abs(one.low), abs(one.high)) < NEGLIGIBLE for one in changes if one is not None)
+    return all(max(abs(change.low), abs(change.high)) < NEGLIGIBLE for change in changes if change is not None)
 
 
 def _is_of_unknown_size(arrow: Arrow) -> bool:
@@ -294,11 +296,11 @@ def _without(outcome: Outcome, lost: Mapping[str, float], n_kernels: int) -> Out
         arrows=arrows,
         unexplained=_with_shares(outcome.unexplained, [arrow.contribution for arrow in given]),
         unexplained_variance=_with_shares(outcome.unexplained_variance, [arrow.variance for arrow in given]),
-        dropped=tuple(sorted([*outcome.dropped, *dropped], key=lambda one: one.feature)),
+        dropped=tuple(sorted([*outcome.dropped, *dropped], key=lambda column: column.feature)),
         examination=Examination(
             context_nodes=examination.context_nodes if arrows else (),
             context_edges=examination.context_edges if arrows else (),
-            refutations=tuple(one for one in examination.refutations if one.feature not in lost),
+            refutations=tuple(attempt for attempt in examination.refutations if attempt.feature not in lost),
             what_ifs=_significant_what_ifs(examination.what_ifs, lost, n_kernels),
             failures=examination.failures,
         ),
@@ -320,13 +322,13 @@ def _significant_what_ifs(what_ifs: Sequence[WhatIf], lost: Mapping[str, float],
     """Return the built-in what-ifs of significant causes, and the user-specified ones, refused where they rest on a
     cause that is not significant.
     """
-    found = []
+    rows = []
     for row in what_ifs:
         broken = next((name for name in row.causes if name in lost), None)
         if broken is None:
-            found.append(row)
+            rows.append(row)
         elif row.user_intervention is not None:
             reason = f"refused: {broken} is not significant after {n_kernels} kernels"
             without = replace(row, change=None, mean_change=None, p99_change=None, saved=None)
-            found.append(replace(without, verdict=REFUSED, reason=reason))
-    return tuple(found)
+            rows.append(replace(without, verdict=REFUSED, reason=reason))
+    return tuple(rows)

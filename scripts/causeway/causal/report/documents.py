@@ -71,8 +71,8 @@ def graph_document(outcome: Outcome) -> dict:
         "verdict": outcome.verdict,
         "reasons": reasons_of(outcome),
         "dropped": [
-            {"feature": one.feature, "reason": one.reason}
-            for one in sorted(outcome.dropped, key=lambda one: one.feature)
+            {"feature": column.feature, "reason": column.reason}
+            for column in sorted(outcome.dropped, key=lambda column: column.feature)
         ],
         "sentences": list(sentences_of(outcome).values()) or [nothing_sentence(outcome)],
     }
@@ -155,18 +155,18 @@ def _in_time(effect: TimeEffect | None) -> dict:
 
 def _identified(arrow: Arrow, value: str) -> dict:
     """Return what identifies the effect of a cause on the measured value, and the second estimate of it."""
-    found = arrow.identified
-    if found is None:
+    identified = arrow.identified
+    if identified is None:
         return {}
-    held = ", ".join(found.adjustment or ())
+    held = ", ".join(identified.adjustment or ())
     inner = f"E[{value} | {', '.join(filter(None, (arrow.name, held)))}]"
     formula = f"E[{value} | do({arrow.name})] = {f'E over ({held}) of {inner}' if held else inner}"
     return {
-        "estimand": None if found.adjustment is None else formula,
-        "adjustment": None if found.adjustment is None else list(found.adjustment),
-        "direct_adjustment": list(found.direct_adjustment) or None,
-        **_ends("second_change", found.second, "_percent"),
-        "estimates_agree": found.agrees,
+        "estimand": None if identified.adjustment is None else formula,
+        "adjustment": None if identified.adjustment is None else list(identified.adjustment),
+        "direct_adjustment": list(identified.direct_adjustment) or None,
+        **_ends("second_change", identified.second, "_percent"),
+        "estimates_agree": identified.agrees,
     }
 
 
@@ -226,23 +226,23 @@ def what_if_rows(outcome: Outcome) -> list[dict]:
     scope = outcome.scope
     words = partial(what_if_sentence, is_collective=scope.is_collective, assumption=assumption_of(outcome))
     rows = []
-    for one in outcome.examination.what_ifs:
-        feature = ", ".join(one.features)
+    for what_if in outcome.examination.what_ifs:
+        feature = ", ".join(what_if.features)
         group = groups.get(feature, "")
-        sentence = words(one, scope.target, group) if one.change else None
+        sentence = words(what_if, scope.target, group) if what_if.change else None
         rows.append(
             {
                 "feature": feature,
-                "from": ", ".join(one.before),
-                "to": ", ".join(one.after),
-                **_ends("change", one.change, "_percent"),
-                "verdict": one.verdict,
-                "reason": one.reason,
-                "asked": one.user_intervention,
+                "from": ", ".join(what_if.before),
+                "to": ", ".join(what_if.after),
+                **_ends("change", what_if.change, "_percent"),
+                "verdict": what_if.verdict,
+                "reason": what_if.reason,
+                "asked": what_if.user_intervention,
                 "sentence": sentence,
-                **_ends("mean_change", one.mean_change, "_percent"),
-                **_ends("p99_change", one.p99_change, "_percent"),
-                **_ends("saved", one.saved, "_ns"),
+                **_ends("mean_change", what_if.mean_change, "_percent"),
+                **_ends("p99_change", what_if.p99_change, "_percent"),
+                **_ends("saved", what_if.saved, "_ns"),
             }
         )
     return rows
@@ -253,7 +253,7 @@ def table_rows(outcome: Outcome) -> dict[str, list[dict]]:
     examination = outcome.examination
     return {
         "contributions": contribution_rows(outcome),
-        "refutations": [vars(one) for one in examination.refutations],
+        "refutations": [vars(attempt) for attempt in examination.refutations],
         "whatif": what_if_rows(outcome),
     }
 

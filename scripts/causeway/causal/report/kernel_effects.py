@@ -100,13 +100,13 @@ def random_effects(effects: np.ndarray, errors: np.ndarray) -> tuple[Estimate, f
     from statsmodels.stats.meta_analysis import combine_effects
 
     with np.errstate(divide="ignore"):  # of equal effects
-        found = combine_effects(effects, errors**2, method_re="iterated")
-    mean = float(found.mean_effect_re)
-    error = math.sqrt(max(found.var_eff_w_re, found.var_hksj_re))
+        combined = combine_effects(effects, errors**2, method_re="iterated")
+    mean = float(combined.mean_effect_re)
+    error = math.sqrt(max(combined.var_eff_w_re, combined.var_hksj_re))
     half = float(stdtrit(effects.size - 1, 0.5 + CONFIDENCE / 2)) * error
     low = max(mean - half, NOTHING_LEFT) if effects.min() >= NOTHING_LEFT else mean - half
     estimate = Estimate(value=mean, low=low, high=mean + half)
-    return estimate, math.sqrt(found.tau2), 100.0 * max(0.0, float(found.i2))
+    return estimate, math.sqrt(combined.tau2), 100.0 * max(0.0, float(combined.i2))
 
 
 def effects_over_kernels(outcomes: Sequence[Outcome], variances: Mapping[str, float]) -> list[KernelEffects]:
@@ -127,12 +127,12 @@ def effects_over_kernels(outcomes: Sequence[Outcome], variances: Mapping[str, fl
     if len(outcomes) < 2:
         return []
     n_searched = sum(outcome.p_value is not None for outcome in outcomes)
-    found: dict[tuple[str, str], list[tuple[Scope, Arrow]]] = {}
+    causes: dict[tuple[str, str], list[tuple[Scope, Arrow]]] = {}
     for outcome in outcomes:
         for arrow in outcome.arrows:
             if arrow.verdict == SUPPORTED:
-                found.setdefault((arrow.name, arrow.level), []).append((outcome.scope, arrow))
-    rows = [_summary(feature, level, own, n_searched, variances) for (feature, level), own in found.items()]
+                causes.setdefault((arrow.name, arrow.level), []).append((outcome.scope, arrow))
+    rows = [_summary(feature, level, own, n_searched, variances) for (feature, level), own in causes.items()]
     return sorted(
         rows, key=lambda row: (-(row.cost.value if row.cost else 0.0), -len(row.kernels), row.feature, row.level)
     )
@@ -164,7 +164,7 @@ def _summary(
         variance=six_digits(math.fsum(variances[scope.scope] * arrow.variance.value for scope, arrow in own))
         if variances
         else None,
-        cost=_total([one.cost for scope, one in timed if one.cost is not None and not scope.is_collective]),
+        cost=_total([effect.cost for scope, effect in timed if effect.cost is not None and not scope.is_collective]),
     )
 
 

@@ -157,8 +157,8 @@ def cause_sentence(
     subject = _subject(node, arrow.level)
     others = len(node.members) - 1
     if others:
-        one = "the column that moves" if others == 1 else f"one of the {others} columns that move"
-        subject += f" (or {one} with it)"
+        other = "the column that moves" if others == 1 else f"one of the {others} columns that move"
+        subject += f" (or {other} with it)"
     target = scope.target
     acts = _acts(arrow, target, subject)
     # of the value, not of its absolute deviation: whoever reads of a variance takes it for that of what is measured
@@ -244,7 +244,7 @@ def _means(ends: Ends, target: str) -> str:
     """Return the means at both ends, and their ratio where one is at least twice the other, as the end of a clause."""
     if ends.mean_low is None or ends.mean_high is None:
         return ""
-    low, high = (_value(one, target) for one in (ends.mean_low, ends.mean_high))
+    low, high = (_value(mean, target) for mean in (ends.mean_low, ends.mean_high))
     times = ends.mean_high / ends.mean_low if ends.mean_low > 0 else 0.0
     ratio_of = f", {significant(times, 2)} times" if times >= TWICE else ""
     return f": {high} instead of {low}{ratio_of}"
@@ -287,10 +287,10 @@ def _backing(arrow: Arrow, why: str) -> str:
 
 def _subject(node: Node, level: str) -> str:
     """Return what a cause is, as the subject of a sentence: larger values, or one level of a category."""
-    known = record_of(node.name, node.group)
-    if known.subject and known.is_category == bool(level):
-        return known.subject.format(level)
-    return f"{capital(known.label)} = {level}" if level else f"Higher values of {known.label}"
+    record = record_of(node.name, node.group)
+    if record.subject and record.is_category == bool(level):
+        return record.subject.format(level)
+    return f"{capital(record.label)} = {level}" if level else f"Higher values of {record.label}"
 
 
 def _does(arrow: Arrow, target: str) -> str:
@@ -369,17 +369,17 @@ def _set_to(row: WhatIf, group: str) -> str:
     (feature,) = row.features
     (before,) = row.before
     (after,) = row.after
-    known = record_of(feature, group)
-    name = known.label
+    record = record_of(feature, group)
+    name = record.label
     if after == NONE:
-        return known.at_zero or f"{capital(name)} at zero"
+        return record.at_zero or f"{capital(name)} at zero"
     if ", " in after:
         return f"In each kernel the best {name} that it was launched with ({after})"
     if "percentile" in after or "median" in after:
         return f"{capital(name)} always at {after}"
     if before.startswith("as it was"):
-        return known.everywhere.format(after) if known.everywhere else f"{capital(name)} = {after}"
-    return f"{known.counted or capital(name)} of {after} instead of {before}"
+        return record.everywhere.format(after) if record.everywhere else f"{capital(name)} = {after}"
+    return f"{record.counted or capital(name)} of {after} instead of {before}"
 
 
 def samples_in_words(n_effective: float) -> str:
@@ -402,7 +402,7 @@ def nothing_found(
     took away, `lost`: of what was seen it must not be said that it would have been; nor of an effect of `slow` columns.
     What goes with the deviation `beyond` single columns is said.
     """
-    near = [f"{called(one.feature)} ({one.reason.removeprefix('candidate cause, ')})" for one in lost]
+    near = [f"{called(column.feature)} ({column.reason.removeprefix('candidate cause, ')})" for column in lost]
     if near:
         return f"No cause found that holds: {', '.join(near)}; {samples_in_words(n_effective)}."
     least = max(100 * detectable_share, 0.1)
@@ -431,7 +431,7 @@ def nothing_sentence(outcome: Outcome) -> str:
     """Return the sentence of a graph without a cause."""
     if outcome.refusal is not None:
         return f"Inconclusive: {outcome.refusal}."
-    lost = [one for one in outcome.dropped if one.was_found]
+    lost = [column for column in outcome.dropped if column.was_found]
     words = nothing_found(
         outcome.n_effective,
         outcome.detectable_share or 0.0,
@@ -441,7 +441,7 @@ def nothing_sentence(outcome: Outcome) -> str:
         outcome.n_kernels,
         outcome.beyond,
     )
-    if any(one.reason == NOT_SEARCHED for one in outcome.dropped):
+    if any(column.reason == NOT_SEARCHED for column in outcome.dropped):
         return f"{words.removesuffix('.')}; counters were recorded and not searched."
     return words
 
