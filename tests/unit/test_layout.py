@@ -334,6 +334,25 @@ def test_files_stay_readable():
     assert long == {}, f"at most {MOST_LINES} lines: a second idea becomes a module of its own"
 
 
+SAY_NOTHING = {"found", "known", "mine", "one", "at"}
+SAID_OUTSIDE = {
+    ("core/errors.py", "found"): "stands in capabilities.json",
+    ("core/names/prior_knowledge.py", "known"): "a column of the user's list",
+}
+"""Names of such a word that other programs read."""
+
+
+def test_names_say_what_things_are():
+    vague = set()
+    for module in MODULES:
+        for node in ast.walk(parsed(module)):
+            stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            name = node.id if stored else node.arg if isinstance(node, ast.arg) else None
+            if name in SAY_NOTHING:
+                vague.add((str(module.relative_to(PACKAGE)), name))
+    assert vague == set(SAID_OUTSIDE), "name the launch, gap, rank or column that it is"
+
+
 def test_every_entry_script_has_its_rule_in_the_file_of_its_stage():
     def rules(stage):
         return (ROOT / "rules" / f"{stage}.smk").read_text(encoding="utf-8")

@@ -450,7 +450,7 @@ def determines(number: NumericColumn, measured: np.ndarray, centring: GroupCentr
     measured : ndarray of float, shape (n_rows,)
     centring : GroupCentring
     """
-    rows = number.known
+    rows = number.recorded
     pairs = [(number.values, measured)]
     if np.all(measured > 0):
         logs = np.log(measured)

@@ -163,7 +163,7 @@ class PairwiseRelations:
         self.known = np.empty(shape, np.float32)
         self.spread = np.empty(shape[0])
         for i, number in enumerate(numbers.values()):
-            usable = number.known & (number.values > 0) if logarithmic else number.known
+            usable = number.recorded & (number.values > 0) if logarithmic else number.recorded
             logarithm = logarithmic and number.column.unit != "bytes"  # whose values are logarithms already
             with np.errstate(divide="ignore", invalid="ignore"):
                 series = np.log(number.values) if logarithm else number.values

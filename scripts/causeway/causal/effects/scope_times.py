@@ -173,7 +173,7 @@ class ScopeTimes:
     def known(self, name: str) -> np.ndarray:
         """Return in which used rows a cause was recorded, bool, shape (n_used,)."""
         number = self.evidence.prepared.numbers.get(name)
-        return np.ones(self.used.size, bool) if number is None else number.known[self.used]
+        return np.ones(self.used.size, bool) if number is None else number.recorded[self.used]
 
     def ranks(self, name: str) -> np.ndarray:
         """Return which part of its configuration's weight has lower values of a number than each used row, ties in the

@@ -32,7 +32,7 @@ from causeway.causal.effects.evidence import Evidence
 from causeway.causal.effects.time_effects import FEWEST_LAUNCHES
 from causeway.causal.models.scope_model import RANKS
 from causeway.causal.preparation.prepare import CONTROL_NAMES
-from causeway.causal.statistics.basis import NEW_SHARE, independent_columns, normal_scores, two_valued
+from causeway.causal.statistics.basis import independent_columns, normal_scores, two_valued
 from causeway.core.names.prior_knowledge import MEDIATOR
 
 MOST_MEDIATORS = 10
@@ -40,6 +40,10 @@ MOST_MEDIATORS = 10
 PENALTY = 1.0
 """Factor of `log n` per edge in BOSS' score, twice that of the BIC: on random networks of 40, 46 and 107 nodes
 (1,000 rows) the F1 of the skeleton rises from .94, .92, .83 to .99, 1.00, .98."""
+DETERMINED = 0.005
+"""A column of which those before it leave no more than this share breaks the search (its residual is noise) and takes
+no part.
+"""
 
 
 def learn(
@@ -49,7 +53,7 @@ def learn(
     seed: int = 1,
     weights: np.ndarray | None = None,
     n_effective: float | None = None,
-    determined: float = NEW_SHARE,
+    determined: float = DETERMINED,
 ) -> list[Edge]:
     """Learn the graph among columns.
 
@@ -68,8 +72,7 @@ def learn(
     n_effective : float
         What the rows are worth after weights and autocorrelation; n_rows if None.
     determined : float
-        Share of a column that those before it leave, below which it takes no part: its residual, noise, would break
-        the search.
+        Share of a column that those before it leave, below which it takes no part.
 
     Returns
     -------

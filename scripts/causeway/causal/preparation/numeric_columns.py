@@ -114,7 +114,7 @@ class NumericColumn:
         Its own among all columns.
     values : ndarray of float
         Without missing values, on the scale of the analysis (log1p of bytes).
-    known : ndarray of bool
+    recorded : ndarray of bool
         Where the value was measured and not filled in.
     centred : ndarray of float
         Minus the mean of the configuration.
@@ -131,7 +131,7 @@ class NumericColumn:
     column: Feature
     name: str
     values: np.ndarray
-    known: np.ndarray
+    recorded: np.ndarray
     centred: np.ndarray = field(init=False)
     standardised: np.ndarray = field(init=False)
     searched: np.ndarray = field(init=False)
@@ -161,13 +161,13 @@ class NumericColumn:
     def centre(self, centring: GroupCentring) -> None:
         """Work out `centred`, `positive` and `logs`."""
         self.centred = centring.centred(self.values)
-        self.positive = (self.values > 0) & self.known
+        self.positive = (self.values > 0) & self.recorded
         if self.positive.all():
             self.logs = centring.centred(np.log(self.values))
 
     def measured_only(self) -> "NumericColumn":
         """Return the column without what was worked out from it, to save memory."""
-        return NumericColumn(self.column, self.name, self.values, self.known)
+        return NumericColumn(self.column, self.name, self.values, self.recorded)
 
     def candidate(self, values: np.ndarray) -> Candidate:
         """Return the candidate with final values, alone in its cluster."""

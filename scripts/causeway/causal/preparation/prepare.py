@@ -80,7 +80,7 @@ def prepare(
                 prepared.drop(name, number)
                 continue
             numbers.append(number)
-            missing = int((~number.known).sum())
+            missing = int((~number.recorded).sum())
             if missing and name not in CONTROL_NAMES:  # the first launch of each kernel has none before it
                 prepared.notes.append(
                     f"{name}: {missing} missing or infinite values set to the mean of their configuration"
@@ -157,7 +157,7 @@ def _varying_within(
         if not centring.varies(number.values):
             prepared.add(number.candidate(number.values[_first_rows(rows)]), between=True)
             continue
-        differing = differing_rows(number.values, number.known, rows)
+        differing = differing_rows(number.values, number.recorded, rows)
         if not is_repeated(differing, ranks):
             few = counted(int(np.count_nonzero(differing)), "launch")
             prepared.drop(number.name, f"constant within configurations but for {few}")
@@ -227,7 +227,7 @@ def _without_leaked(
 def _products_with_time(numbers: list[NumericColumn], measured: np.ndarray) -> np.ndarray:
     """Return which columns times or divided by the time are an affine function of another one, shape (n_columns,)."""
     products = np.zeros(len(numbers), dtype=bool)
-    whole = [i for i, number in enumerate(numbers) if number.known.all()]
+    whole = [i for i, number in enumerate(numbers) if number.recorded.all()]
     if np.all(measured > 0):
         raw = [np.asarray(numbers[i].column.values, dtype=float) for i in whole]
         products[whole] = product_images(raw, [numbers[i].is_counter for i in whole], measured, calculated_from)
@@ -239,7 +239,7 @@ def _in_order_of_time(numbers: list[NumericColumn], measured: np.ndarray) -> np.
     raw = [np.asarray(number.column.values, dtype=float) for number in numbers]
     return np.asarray(
         [
-            number.is_counter and keeps_order(values[number.known], measured[number.known])
+            number.is_counter and keeps_order(values[number.recorded], measured[number.recorded])
             for number, values in zip(numbers, raw, strict=True)
         ],
         dtype=bool,

@@ -63,9 +63,9 @@ class CompiledFunction(TypedFunction):
             return self._interpreted(arguments)
         rows = None if self._dispatcher else self.plain_rows(arguments)
         if rows is not None:
-            rows *= self.instructions / OF_ROW
-            if _INTERPRETED.rows + rows <= FEW_ROWS:
-                _INTERPRETED.rows += rows
+            weighed = rows * self.instructions / OF_ROW
+            if _INTERPRETED.rows + weighed <= FEW_ROWS:
+                _INTERPRETED.rows += weighed
                 return self.interpret(*arguments)
         return (self._dispatcher or self.dispatcher())(*arguments)
 
