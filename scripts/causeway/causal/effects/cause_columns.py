@@ -12,8 +12,10 @@ import numpy as np
 
 from causeway.causal.data.observations import FEW_VALUES
 from causeway.causal.preparation.categorical import MIN_LEVEL_ROWS
-from causeway.causal.statistics.basis import KNOTS, normal_scores, numeric_functions, two_valued
+from causeway.causal.statistics.basis import normal_scores, numeric_functions, two_valued
 
+KNOTS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95)
+"""Quantiles of a cause at which its effect may bend or step: the levels that are compared, and about evenly between."""
 MOST_PRODUCTS = 100
 """Columns that the products of levels have together: the time of a model and its memory stay bounded."""
 TOLD_PENALTY = 1e-6
