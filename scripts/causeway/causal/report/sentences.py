@@ -350,7 +350,10 @@ def _in_time(row: WhatIf, mean: Estimate, target: str, is_collective: bool) -> s
     if row.saved is not None and not is_collective:
         saved = row.saved.value
         verb = "save" if saved > 0 else "cost"
-        words += f" and {verb} {time(abs(saved))} of GPU time" if saved else " and save no GPU time outside collectives"
+        is_none = abs(saved) < 1  # of whole nanoseconds: what sums leave when they are rounded
+        words += (
+            " and save no GPU time outside collectives" if is_none else f" and {verb} {time(abs(saved))} of GPU time"
+        )
     return words
 
 

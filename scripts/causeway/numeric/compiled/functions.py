@@ -14,8 +14,6 @@ FEW_ROWS = 12_000
 """Rows that a process takes as the functions are written, over all calls: .3 s at most, of the .5 s that numba takes to
 load, and 10 ms for each function. A count, not a time: the next run calls what this one has compiled.
 """
-OF_ROW = 170
-"""Instructions for which a row counts as one: of a function with more, a sweep over events say, each counts as more."""
 OF_CALL = 20
 """Rows that a call itself counts as."""
 BYTES = 16
@@ -28,7 +26,7 @@ class _Interpreted(threading.local):
     """Whether this thread runs a function as it is written, and the rows taken in that way."""
 
     running = False
-    rows = 0.0
+    rows = 0
 
 
 _INTERPRETED = _Interpreted()
@@ -62,11 +60,9 @@ class CompiledFunction(TypedFunction):
         if _INTERPRETED.running:  # by one that is interpreted, and takes NumPy's integers
             return self._interpreted(arguments)
         rows = None if self._dispatcher else self.plain_rows(arguments)
-        if rows is not None:
-            weighed = rows * self.instructions / OF_ROW
-            if _INTERPRETED.rows + weighed <= FEW_ROWS:
-                _INTERPRETED.rows += weighed
-                return self.interpret(*arguments)
+        if rows is not None and _INTERPRETED.rows + rows <= FEW_ROWS:
+            _INTERPRETED.rows += rows
+            return self.interpret(*arguments)
         return (self._dispatcher or self.dispatcher())(*arguments)
 
     def plain_rows(self, arguments: tuple[Any, ...]) -> int | None:
@@ -79,20 +75,12 @@ class CompiledFunction(TypedFunction):
     @cached_property
     def is_plain(self) -> bool:
         """Whether the function, and every one that it calls, has a meaning without numba."""
+        called = [self.py_func.__globals__.get(name) for name in self.py_func.__code__.co_names]
         return all(
-            called.plain is not None if isinstance(called, Intrinsic) else called.is_plain for called in self._called
+            function.plain is not None if isinstance(function, Intrinsic) else function.is_plain
+            for function in called
+            if isinstance(function, Intrinsic) or (isinstance(function, CompiledFunction) and function is not self)
         )
-
-    @cached_property
-    def instructions(self) -> int:
-        """Instructions of the function and of all that it calls, in Python's own code."""
-        functions = (called for called in self._called if isinstance(called, CompiledFunction))
-        return len(self.py_func.__code__.co_code) // 2 + sum(called.instructions for called in functions)
-
-    @cached_property
-    def _called(self) -> list["CompiledFunction | Intrinsic"]:
-        named = [self.py_func.__globals__.get(name) for name in self.py_func.__code__.co_names]
-        return [called for called in named if isinstance(called, CompiledFunction | Intrinsic) and called is not self]
 
     def interpret(self, *arguments: Any) -> Any:
         """Run the function as it is written, with compiled code's integers: of 64 bits, and without overflow."""
@@ -134,8 +122,9 @@ class CompiledFunction(TypedFunction):
 
     def _prepare_called(self) -> None:
         """Compile what the function calls, as numba would do with the options of this one."""
-        for called in self._called:
-            if isinstance(called, CompiledFunction):
+        for name in self.py_func.__code__.co_names:
+            called = self.py_func.__globals__.get(name)
+            if isinstance(called, CompiledFunction) and called is not self:
                 called.dispatcher()
 
 

@@ -240,6 +240,13 @@ def test_the_interval_of_the_99th_percentile_has_the_sign_of_the_change(tail, wo
     assert f"would cut the mean duration by 0.8 % [0.79, 0.82] (99th percentile: {words})" in said
 
 
+def test_what_sums_leave_when_they_are_rounded_is_no_time():
+    """A cause of a collective alone saves none elsewhere: 3e-6 ns of a sum were said to be saved."""
+    row = what_if("rank", "as it was", "2", (-37.0, -40.0, -34.0))
+    row = replace(row, mean_change=estimate(-5.4, -5.8, -5.0), saved=estimate(3e-6, -2e-6, 8e-6))
+    assert " and save no GPU time outside collectives" in what_if_sentence(row, "kernel_variability")
+
+
 def test_of_a_collective_no_time_is_said_to_be_won():
     """It ends when the last rank has come: where it is short, that rank waits for nobody."""
     row = replace(
