@@ -336,7 +336,7 @@ def sequences(
         return [], f"ranks have collectives on {streams}, which run at once: which belong together cannot be told"
     (form,) = forms
     if len(set(form)) == 1 and len(form) > 1:
-        return [sequence for stream in range(form[0]) for sequence in _owns(ranks, lanes, stream)], None
+        return [same for stream in range(form[0]) for same in _of_devices(ranks, lanes, stream)], None
     pairs = [(device, stream) for device, streams in enumerate(form) for stream in range(streams)]
     return [Sequences({rank: own[device][stream] for rank, own in lanes.items()}, {}) for device, stream in pairs], None
 
@@ -355,7 +355,7 @@ def _overlap(collectives: RankCollectives, rows: np.ndarray) -> bool:
     return bool((collectives.start[rows][1:] < np.maximum.accumulate(collectives.end[rows])[:-1]).any())
 
 
-def _owns(
+def _of_devices(
     ranks: Mapping[int, RankCollectives], lanes: Mapping[int, Sequence[Sequence[np.ndarray]]], stream: int
 ) -> Iterator[Sequences]:
     """Give the sequences of a stream of all devices: one where each rank's devices end together, else one of each."""

@@ -1,12 +1,18 @@
 """How the devices of a run differ where they should be alike: which take turns, and which copy more slowly."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from causeway.core.codes import COPY_KINDS, MIGRATIONS, WITHIN_DEVICE
-from causeway.core.queries import file_source, in_document
+from causeway.core.queries import in_document
 from causeway.core.schemas import Row
+from causeway.events.event_blocks import Block, chunks, merged, times
 from causeway.findings.first_screen.run_facts import IDLE, NOTICEABLE, RunFact, RunTables
 
 FEW_AT_ONCE = 0.1
@@ -57,31 +63,37 @@ def turns_facts(tables: RunTables, run: RunFact) -> list[TurnsFact]:
 
 
 def _turns(folder: Path) -> list[TurnsFact]:
-    import duckdb
+    """Return the ranks of an export whose devices take turns, from the time that each and all of them cover."""
+    covered: Counter[tuple[int, ...]] = Counter()
+    reached: dict[tuple[int, ...], int] = {}
+    for block in merged([_events(folder, table) for table in ("launches", "transfers", "graphs")]):
+        for rank in np.unique(block["rank"]).tolist():
+            of_rank = block["rank"] == rank
+            devices = np.unique(block["device"][of_rank]).tolist()
+            groups = {(rank, device): of_rank & (block["device"] == device) for device in devices}
+            for group, chosen in {(rank,): of_rank, **groups}.items():
+                start = block["start"][chosen]
+                end = block["end"][chosen]
+                ends = np.maximum.accumulate(np.append(reached.get(group, start[0]), end))
+                covered[group] += int(np.maximum(end - np.maximum(start, ends[:-1]), 0).sum())
+                reached[group] = int(ends[-1])
+    facts = []
+    for rank, working in ((group[0], ns) for group, ns in covered.items() if len(group) == 1):
+        each = [ns for group, ns in covered.items() if len(group) > 1 and group[0] == rank]
+        together = sum(each) - working
+        if len(each) > 1 and together <= FEW_AT_ONCE * working and min(each) >= LEAST_PART * working:
+            facts.append(TurnsFact(devices=len(each), working_ns=working, together_ns=together))
+    return facts
 
-    parts = [
-        f"SELECT rank, device, start_ns, start_ns + duration_ns AS end_ns FROM {file_source(path)} WHERE {which}"  # noqa: S608
-        for name, which in (("launches", "TRUE"), ("transfers", f"copy_kind NOT IN {MIGRATIONS}"), ("graphs", "TRUE"))
-        if (path := folder / f"{name}.parquet").is_file()
-    ]
-    if not parts:
-        return []
-    covered = (
-        "SELECT {of}, sum(greatest(end_ns - greatest(start_ns, coalesce(reached, start_ns)), 0))::BIGINT AS ns FROM"
-        " (SELECT *, max(end_ns) OVER (PARTITION BY {of} ORDER BY start_ns, end_ns"
-        " ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached FROM events) GROUP BY {of}"
-    )
-    rows = duckdb.execute(
-        f"WITH events AS ({' UNION ALL '.join(parts)}), each AS ({covered.format(of='rank, device')}),"  # noqa: S608
-        f" of_rank AS ({covered.format(of='rank')})"
-        " SELECT count(*), any_value(of_rank.ns), sum(each.ns)::BIGINT, min(each.ns)"
-        " FROM each JOIN of_rank USING (rank) GROUP BY rank HAVING count(*) > 1"
-    ).fetchall()
-    return [
-        TurnsFact(devices=devices, working_ns=working, together_ns=whole - working)
-        for devices, working, whole, least in rows
-        if whole - working <= FEW_AT_ONCE * working and least >= LEAST_PART * working
-    ]
+
+def _events(folder: Path, table: str) -> Iterator[Block]:
+    """Give what devices do, by start, with rank and device."""
+    kind = ["copy_kind"] if table == "transfers" else []
+    for batch in chunks(folder, table, ["start_ns", "duration_ns", "rank", "device", *kind]):
+        if kind:
+            batch = batch.filter(pc.invert(pc.is_in(batch.column("copy_kind"), pa.array(MIGRATIONS, pa.uint8()))))
+        if batch.num_rows:
+            yield times(batch) | {name: batch.column(name).to_numpy() for name in ("rank", "device")}
 
 
 def slow_copies_facts(tables: RunTables, run: RunFact) -> list[SlowCopiesFact]:

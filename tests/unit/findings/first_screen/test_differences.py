@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import first_screen_samples as made
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from first_screen_samples import MS, run, tables
 
 from causeway.core.clock import Clock
+from causeway.core.schemas import SCHEMAS
+from causeway.core.tables import write_table
 from causeway.core.vocabulary import form_of
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import advice
@@ -19,11 +20,15 @@ from causeway.findings.first_screen.run_facts import IDLE, StepsFact, recording_
 from causeway.findings.first_screen.work import PeakFact, _after_pause, _least
 from causeway.findings.first_screen.work_classes import work_of
 
+TEXTS = (pa.string(), pa.dictionary(pa.int32(), pa.string()))
+
 
 def written(folder, table, rows):
-    """Write rows of a table of an export: only what is read of it."""
+    """Write rows of a table of an export: null or 0 what they do not name."""
     folder.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(rows), folder / f"{table}.parquet")
+    empty = {field.name: None if field.nullable else "" if field.type in TEXTS else 0 for field in SCHEMAS[table]}
+    whole = pa.Table.from_pylist([empty | row for row in rows], SCHEMAS[table])
+    write_table(whole, folder / f"{table}.parquet", table)
 
 
 def worked(folder, *spans):
