@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from causeway.core.tables import SCHEMAS, write_table
+from causeway.core.tables import SCHEMAS, bounded_database, write_table
 from causeway.numeric.mpi import Ranks
 from causeway.variability.rows.configurations import Configurations
 
@@ -14,8 +14,6 @@ LEVELS = {"operator": "name", "outermost": "outermost", "module": "module", "pha
 """Levels of the summary, and the columns of `operators` that hold their names."""
 MOST_NAMES = 1000
 """Rows per level; the names of least GPU time are summed up in one more."""
-MEMORY = "256MB"
-"""For DuckDB: what does not fit lies on disk."""
 
 SUMS = """
 CREATE TABLE sums AS
@@ -109,14 +107,12 @@ def summarise_operators(
 
 def _rows(traced: Mapping[str, Path]) -> pa.Table:
     """Return the columns of the summary, of the exports that have launches."""
-    import duckdb
-
     files = [
         {"export": export, **{name: str(folder / f"{name}.parquet") for name in ("launches", "operators")}}
         for export, folder in traced.items()
     ]
     operators = [row["operators"] for row in files if Path(row["operators"]).is_file()]
-    with closing(duckdb.connect(config={"threads": 1, "memory_limit": MEMORY})) as base:
+    with closing(bounded_database()) as base:
         base.register("files", pa.Table.from_pylist(files))
         base.register("numbers", _numbers(traced))
         base.execute("CREATE TABLE operators AS FROM read_parquet($files, filename = true)", {"files": operators})

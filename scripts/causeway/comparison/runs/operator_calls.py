@@ -15,11 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.comparison.runs.launches import BATCH_ROWS, LaunchBatch, RunFacts
-from causeway.core.tables import read_table, rows_if_there
+from causeway.core.tables import bounded_database, read_table, rows_if_there
 from causeway.events.few_values import Numbers
 
-MEMORY = "256MB"
-"""For DuckDB: what does not fit lies on disk."""
 NO_VALUE = " []"
 """An input without sizes at the end of a list: a number, or an argument that another version of the operator has."""
 UNKNOWN: tuple[str | None, str | None] = (None, None)
@@ -106,13 +104,11 @@ class OperatorCalls:
     """
 
     def __init__(self, dataset: str, folders: Sequence[str | Path], ranks: Sequence[int]) -> None:
-        import duckdb
-
         self.dataset = dataset
         self.ranks = list(ranks)
         self._names = Numbers[str]()
         self._sizes = Numbers[tuple]()
-        self._base = duckdb.connect(config={"threads": 1, "memory_limit": MEMORY})
+        self._base = bounded_database()
         self._base.execute(
             "CREATE TEMP TABLE calls (export INTEGER, rank UINTEGER, name BIGINT, size BIGINT, start_ns BIGINT,"
             " duration_ns BIGINT, launches BIGINT)"

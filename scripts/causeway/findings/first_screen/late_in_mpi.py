@@ -5,7 +5,9 @@ the ranks are.
 """
 
 from collections.abc import Sequence
+from contextlib import closing
 
+from causeway.core.tables import bounded_database
 from causeway.findings.first_screen.losses import LateRankFact
 from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
 
@@ -31,15 +33,14 @@ if that one had come with the one before it, ns.
 
 def late_in_mpi(tables: RunTables, run: RunFact) -> list[LateRankFact]:
     """Return the rank that is last in most collectives of MPI, where the others wait a hundredth of the run for it."""
-    import duckdb
-
     paths = [folder / "mpi.parquet" for folder in tables.folders if (folder / "mpi.parquet").is_file()]
     if run.ranks < 2 or not paths:
         return []
-    rows = duckdb.execute(
-        f"{_late([str(path) for path in paths])} SELECT late, count(*), sum(waited_ns)::BIGINT,"  # noqa: S608
-        " sum(alone_ns)::BIGINT, min(ranks), max(ranks) FROM each GROUP BY late ORDER BY 3 DESC, 1"
-    ).fetchall()
+    with closing(bounded_database()) as base:
+        rows = base.execute(
+            f"{_late([str(path) for path in paths])} SELECT late, count(*), sum(waited_ns)::BIGINT,"  # noqa: S608
+            " sum(alone_ns)::BIGINT, min(ranks), max(ranks) FROM each GROUP BY late ORDER BY 3 DESC, 1"
+        ).fetchall()
     collectives = sum(row[1] for row in rows)
     if collectives < FEWEST or {row[4] for row in rows} | {row[5] for row in rows} != {run.ranks}:
         return []
