@@ -170,7 +170,7 @@ _RECORDS = (
         layouts=("rocpd", "rpd"),
         signs=Signs(
             tables=("rocpd_", "rocpd_kernel_dispatch", "rocpd_op", "rocpd_string"),
-            files=("*_results.db", "*.rpd"),
+            files=("*_results.db",),
             files_below=("*_results.db",),
             database_folder=True,
         ),

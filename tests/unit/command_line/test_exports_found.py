@@ -86,6 +86,16 @@ def test_exports_of_nsight_systems_tell_their_rank_of_mpi(tmp_path):
     assert len({run for _, run, _ in found(tmp_path)}) == 4
 
 
+def test_databases_of_rocm_profile_data_in_a_folder_are_runs(tmp_path):
+    """The folder was taken for one export, and then refused."""
+    for name in ("small.rpd", "large.rpd"):
+        with contextlib.closing(sqlite3.connect(tmp_path / name)) as base:
+            base.execute("CREATE TABLE rocpd_op (id INTEGER)")
+            base.execute("CREATE TABLE rocpd_string (id INTEGER, string TEXT)")
+            base.commit()
+    assert sorted(found(tmp_path)) == [("large.rpd", "large", None), ("small.rpd", "small", None)]
+
+
 @pytest.mark.parametrize("name", ["report_{}.csv", "job123.{}.csv", "node0_local{}.csv"])
 def test_numbered_files_are_ranks_where_they_are_said_to_be_one_run(name, tmp_path):
     """As `nsys profile -o report_%q{SLURM_PROCID}` names them; the tenth was taken for rank 2."""
