@@ -19,7 +19,7 @@ from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.findings.device_time.facts_said import _of_slow_steps
 from causeway.findings.document import summarise
 from causeway.findings.first_screen import losses, outliers, words, work
-from causeway.findings.first_screen.advice import advice
+from causeway.findings.first_screen.advice import RECORD_CALLS, advice
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
 from causeway.findings.first_screen.outliers import WAITS, EventFact, GapFact, SlowStepsFact, behind_steps, gap_facts
@@ -57,7 +57,7 @@ def test_the_largest_loss_is_said_whatever_a_replay_says():
     )
     (where,) = answers(given, "Where")
     assert where == "Idle 40 % (400 ms of 1 s per GPU): not explained 400 ms. What its removal wins is not known."
-    assert answers(given, "What to do") == []
+    assert answers(given, "What to do") == [RECORD_CALLS]
 
 
 def test_a_kernel_queued_behind_its_own_stream_is_not_explained():

@@ -58,6 +58,7 @@ class Advice:
     saved_ns: int
 
 
+RECORD_CALLS = "Record runtime calls: they tell what the devices wait for while they are idle."
 ON_OWN_STREAM = "Copy on a stream of its own while kernels run"
 RECORD = {
     "apart": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
@@ -142,9 +143,11 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
         for (step, what), ns in foreign.items()
         if run.share(ns) >= NOTICEABLE
     ]
+    total = sum(ns for _, _, ns in fact.reasons) + fact.unknown_ns
+    if 2 * fact.unknown_ns >= total and "runtime calls" not in run.recorded and run.launches >= FEWEST_REPEATS:
+        steps.append(Advice(words=RECORD_CALLS, saved_ns=0))
     if fact.gain is None or fact.gain.saved_ns < NOTICEABLE * run.elapsed_ns:
         return steps
-    total = sum(ns for _, _, ns in fact.reasons) + fact.unknown_ns
     won = max(fact.gain.saved_ns, 1)
     scale = max(won * run.devices / total, 1.0) if total else 1.0  # what makes others wait wins their waiting, too
     host = sum(ns for reason, detail, ns in fact.reasons if reason in BY_HOST and _is_of_launches(detail))
