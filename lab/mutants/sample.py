@@ -17,7 +17,6 @@ ROOMS = {
         "numeric/slice_statistics.py": ("numeric/test_slice_statistics.py",),
         "numeric/effective_size.py": ("numeric/test_effective_size.py",),
         "numeric/seeds.py": ("numeric/test_seeds.py",),
-        "numeric/parquet_concat.py": ("numeric/test_parquet_concat.py",),
     },
     "writers": {
         "core/files/whole_files.py": ("core/files", "core/test_tables.py"),
@@ -87,7 +86,6 @@ BESIDE = {
     "events/few_values.py": ("efficiency", "variability/test_program.py"),
     "numeric/slice_statistics.py": ("variability",),
     "numeric/effective_size.py": ("causal/discovery",),
-    "numeric/parquet_concat.py": ("variability", "levels"),
     "core/files/whole_files.py": ("readers/test_machine_faults.py",),
     "core/files/checked_parquet.py": ("readers/sink",),
     "core/tables.py": ("readers/sink", "variability/test_program.py"),

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ __all__ = [
     "TableWriter",
     "bounded_database",
     "conform",
+    "copy_row_groups",
     "extended",
     "extremes",
     "folder_bytes",
@@ -192,6 +194,24 @@ class TableWriter:
                 finish(self.path)
         finally:
             self.partial.unlink(missing_ok=True)
+
+
+def copy_row_groups(pieces: Iterable[tuple[Path, int]], writer: TableWriter) -> None:
+    """Append row groups of tables of one schema, one at a time in memory.
+
+    Parameters
+    ----------
+    pieces : iterable of (Path, int)
+        Table and number of each row group.
+    writer : TableWriter
+        Of the same schema.
+    """
+    with ExitStack() as opened:
+        files: dict[Path, pq.ParquetFile] = {}
+        for path, number in pieces:
+            if path not in files:
+                files[path] = opened.enter_context(open_table(path, writer.name))
+            writer.write(files[path].read_row_group(number))
 
 
 def conform(table: pa.Table, schema: pa.Schema, name: str) -> pa.Table:

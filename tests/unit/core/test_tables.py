@@ -150,6 +150,34 @@ def test_a_table_of_the_right_name_with_other_columns_is_refused(tmp_path, wrong
         tables.read_table(tmp_path / "kernels.parquet", "kernels")
 
 
+def test_row_groups_of_several_files_are_the_bytes_of_one_writer(tmp_path):
+    """Two workers wrote row groups in turn, of more columns than the schema has, one of them a dictionary."""
+    extra = [pa.field("limit", pa.dictionary(pa.int32(), pa.string())), pa.field("share", pa.float64())]
+    schema = tables.extended("kept", extra)
+    groups = []
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        columns = {
+            name.name: pa.array(random.integers(0, 9, 50)).cast(name.type) for name in schema if name.name != "limit"
+        }
+        columns["limit"] = pa.array(random.choice(["a", "b", None], 50)).dictionary_encode()
+        groups.append(pa.table(columns).select(schema.names).cast(schema))
+    owners = [0, 1, 1, 0, 1]
+    paths = [tmp_path / f"{worker}.parquet" for worker in (0, 1)]
+    for worker, path in enumerate(paths):
+        with tables.TableWriter(path, "kept", extra) as writer:
+            for group, owner in zip(groups, owners, strict=True):
+                if owner == worker:
+                    writer.write(group)
+    with tables.TableWriter(tmp_path / "whole", "kept", extra, {"unit": "ns"}) as writer:
+        for group in groups:
+            writer.write(group)
+    pieces = [(paths[0], 0), (paths[1], 0), (paths[1], 1), (paths[0], 1), (paths[1], 2)]
+    with tables.TableWriter(tmp_path / "copied", "kept", extra, {"unit": "ns"}) as writer:
+        tables.copy_row_groups(pieces, writer)
+    assert (tmp_path / "copied").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
 @pytest.mark.parametrize("rows", [[], [0], [2, 3], [0, 2, 3, 5, 6, 9], [9], [4, 10, 12], list(range(10))])
 def test_rows_are_taken_by_their_number_in_the_file(tmp_path, rows):
     schema = tables.SCHEMAS["kernels"]

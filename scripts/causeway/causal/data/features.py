@@ -56,6 +56,7 @@ from causeway.core.tables import (
     LAUNCH_SHAPE,
     SCHEMAS,
     TableWriter,
+    copy_row_groups,
     extremes,
     folder_bytes,
     open_table,
@@ -66,7 +67,6 @@ from causeway.core.tables import (
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, TRACE_TARGETS
 from causeway.numeric.intervals import stretches
 from causeway.numeric.mpi import Ranks
-from causeway.numeric.parquet_concat import join_row_groups
 
 STREAM_ASSUMED = "stream_assumed"
 """Kind of the issue of an export without streams, of which nothing is known about the order on them."""
@@ -495,9 +495,8 @@ def assemble(
                 )
                 counters = sorted(set().union(*(fact.counters for fact in facts))) if target in TRACE_TARGETS else []
                 unsearched = {UNSEARCHED: json.dumps(counters)} if counters else {}
-                with TableWriter(path, "features", [*SCHEMAS["kept"], *fields], unsearched):
-                    pass  # a file without rows says what the row groups hold
-                join_row_groups(path, [(parts / f"{rank}.parquet", ordinal) for _, ordinal, rank in order])
+                with TableWriter(path, "features", [*SCHEMAS["kept"], *fields], unsearched) as writer:
+                    copy_row_groups(((parts / f"{rank}.parquet", ordinal) for _, ordinal, rank in order), writer)
     finally:
         if ranks.first:
             shutil.rmtree(parts, ignore_errors=True)

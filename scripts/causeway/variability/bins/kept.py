@@ -1,7 +1,7 @@
 """Write the launches of kept and control bins, with what is known about each.
 
 Each worker makes whole row groups (`selection`): it reads the launches of the bins that these cover, and encodes
-what it finds into a part of its own. Rank 0 then concatenates the encoded row groups, as they are.
+what it finds into a part of its own. Rank 0 then copies the row groups into one table.
 
 The bins say how many rows each chosen bin has, so the rows have numbers before they are read. They are written in row
 groups of a size that depends on the table alone, and each worker makes consecutive whole row groups: the result is the
@@ -18,10 +18,9 @@ import pyarrow as pa
 
 from causeway.core.errors import CausewayError
 from causeway.core.schemas import LAUNCH_FACTS
-from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter, extended, write_table
+from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, TableWriter, copy_row_groups, extended
 from causeway.events.few_values import by_value
 from causeway.numeric.compiled import I4, I8, compiled, int64, void
-from causeway.numeric.parquet_concat import join_row_groups
 from causeway.variability.bins.bins import BinTable
 from causeway.variability.bins.passes import Plan, positioned
 from causeway.variability.rows.dataset import PreparedDataset
@@ -462,6 +461,6 @@ def join_parts(
     order = sorted(
         (group, worker, ordinal) for worker, groups in enumerate(written) for ordinal, group in enumerate(groups)
     )
-    write_table(extended("kept", extra).empty_table(), path, "kept", extra, metadata)
-    join_row_groups(path, [(folder / f"{worker}.parquet", ordinal) for _, worker, ordinal in order])
+    with TableWriter(path, "kept", extra, metadata) as writer:
+        copy_row_groups(((folder / f"{worker}.parquet", ordinal) for _, worker, ordinal in order), writer)
     shutil.rmtree(folder)
