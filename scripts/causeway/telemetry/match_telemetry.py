@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from causeway.core.errors import CausewayError, ExportError
@@ -38,15 +39,8 @@ class TelemetrySource:
     time_zone: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rows:
-    """Rows of `telemetry.parquet`: time, rank, device, metric and value; all arrays have shape (n,)."""
-
-    time: np.ndarray
-    rank: np.ndarray
-    device: np.ndarray
-    metric: np.ndarray
-    value: np.ndarray
+KEYS = ["time_ns", "rank", "device", "metric"]
+"""What tells the rows of `telemetry.parquet` apart, and their order."""
 
 
 def match_telemetry(
@@ -83,21 +77,21 @@ def match_telemetry(
     placed = [export for export in exports if export.session_start_ns is not None]
     per_source = [_of_source(source, placed) for source in sources]
     rows = _joined([rows for _, parts in per_source for rows in parts])
-    metrics = sorted(set(rows.metric.tolist()))
+    metrics = sorted(set(rows["metric"]))
     report = {
         "dataset": dataset,
         "session_starts": len(placed),
         "exports": len(exports),
         "sources": [entry for entry, _ in per_source],
         "metrics": metrics,
-        "rows": int(rows.time.size),
+        "rows": len(rows),
     }
     _write(rows, table)
     write_json(report, document, schema="telemetry")
     return report
 
 
-def _of_source(source: TelemetrySource, exports: Sequence[TimedExport]) -> tuple[dict, list[Rows]]:
+def _of_source(source: TelemetrySource, exports: Sequence[TimedExport]) -> tuple[dict, list[pd.DataFrame]]:
     """Return a source's entry of the document, and its rows."""
     entry: dict[str, Any] = {
         "source": source.source,
@@ -143,7 +137,7 @@ def _of_source(source: TelemetrySource, exports: Sequence[TimedExport]) -> tuple
     bad = [{"kind": kind, "count": count, "example": text} for kind, (count, text) in sorted(readings.bad.items())]
     return entry | {
         "rows": readings.rows,
-        "readings": int(sum(rows.time.size for rows in parts)),
+        "readings": sum(map(len, parts)),
         "outside": readings.outside,
         "unmatched_readings": int(sum(times.size for (code, _), (times, _) in series.items() if code not in used)),
         "bad": bad,
@@ -188,7 +182,7 @@ def _placed(
     by_number: Mapping[int, SourceDevice],
     matched: Mapping[SourceDevice, tuple[DatasetDevice, str]],
     exports: Mapping[str, TimedExport],
-) -> tuple[list[Rows], list[dict], set[int]]:
+) -> tuple[list[pd.DataFrame], list[dict], set[int]]:
     """Return the rows of matched devices on the dataset's time line, the clocks by node, and the devices' numbers."""
     nodes: dict[str, list[int]] = {}
     for number, source_device in by_number.items():
@@ -231,44 +225,26 @@ def _clock(node: str, node_skew: NodeSkew) -> dict:
     }
 
 
-def _on_time_line(export: TimedExport, device: DatasetDevice, name: str, utc: np.ndarray, values: np.ndarray) -> Rows:
+def _on_time_line(
+    export: TimedExport, device: DatasetDevice, name: str, utc: np.ndarray, values: np.ndarray
+) -> pd.DataFrame:
     """Return the readings of a metric within its export, and the last ones before it."""
     own = utc - (export.session_start_ns or 0)
     lead = LEAD * (sampling_interval(utc) or 0)
     kept = (own >= export.first_ns - lead) & (own <= export.last_ns)
-    size = int(kept.sum())
-    return Rows(
-        time=export.clock.aligned(own[kept]),
-        rank=np.full(size, device.rank, np.int64),
-        device=np.full(size, device.device, np.int64),
-        metric=np.full(size, name, dtype=object),
-        value=values[kept],
-    )
+    columns = {"time_ns": export.clock.aligned(own[kept]), "rank": device.rank, "device": device.device, "metric": name}
+    return pd.DataFrame({**columns, "value": values[kept]})
 
 
-def _joined(parts: Sequence[Rows]) -> Rows:
+def _joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return all rows in order of time, rank, device and metric; of those alike in these, the first."""
     if not parts:
-        empty = np.empty(0, np.int64)
-        return Rows(time=empty, rank=empty, device=empty, metric=np.empty(0, object), value=np.empty(0))
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in Rows.__dataclass_fields__}
-    codes = np.unique(columns["metric"].astype(str), return_inverse=True)[1]
-    order = np.lexsort((codes, columns["device"], columns["rank"], columns["time"]))
-    keys = [columns["time"][order], columns["rank"][order], columns["device"][order], codes[order]]
-    new = np.ones(order.size, bool)
-    new[1:] = np.any([np.diff(key) != 0 for key in keys], axis=0)
-    return Rows(**{name: column[order][new] for name, column in columns.items()})
+        return pd.DataFrame(columns=[*KEYS, "value"])
+    return pd.concat(parts, ignore_index=True).sort_values(KEYS, kind="stable").drop_duplicates(KEYS)
 
 
-def _write(rows: Rows, path: Path) -> None:
+def _write(rows: pd.DataFrame, path: Path) -> None:
     """Write `telemetry.parquet`."""
-    schema = SCHEMAS["samples"]
-    columns = {
-        "time_ns": rows.time,
-        "rank": rows.rank,
-        "device": rows.device,
-        "metric": pa.array(rows.metric.astype(object), pa.string()).dictionary_encode(),
-        "value": rows.value,
-    }
-    arrays = [pa.array(columns[name]).cast(schema.field(name).type) for name in schema.names]
-    write_table(pa.table(arrays, names=schema.names), path, "samples")
+    columns = {name: pa.array(rows[name]) for name in SCHEMAS["samples"].names if name != "metric"}
+    columns["metric"] = pa.array(rows["metric"], pa.string()).dictionary_encode()
+    write_table(pa.table(columns), path, "samples")
