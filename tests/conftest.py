@@ -23,17 +23,24 @@ LONG = ("slurm", "workflow", "mpi", "browser", "cases")
 LONG_S = 7200
 """Limit of a test in these folders: the programs that they run have limits by progress, this one ends what goes round for ever."""
 TESTS = ROOT / "tests"
+SEARCHES = (20_000, 20, 20)
+"""Net new objects before a search among the youngest, and searches before one among the older; Python's own 700 or 2,000, 10 and
+10 take up to a twelfth of the time.
+"""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session):
-    """Leave what collection makes, which lives to the end, out of every search for garbage: each takes half a second."""
+    """Leave what collection makes, which lives to the end, out of every search for garbage: each takes half a second.
+    Search seldom afterwards: what tests make is mostly freed without.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*SEARCHES)
         gc.enable()
 
 

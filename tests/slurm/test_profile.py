@@ -153,6 +153,7 @@ def same_bytes(folder, other):
     return digests_under(folders[0]) == digests_under(folders[1])
 
 
+@pytest.mark.slow  # and in the checks of a pull request
 def test_two_datasets_run_at_once_each_on_several_nodes(cluster, folder, undisturbed):
     with Run(cluster, folder, own_profile(folder), *TARGETS) as run:
         assert run.end() == 0, run.said()

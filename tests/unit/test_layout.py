@@ -262,10 +262,26 @@ POSITIONAL_IN = {"causal"}
 """Wings that still give a record more positional arguments than a reader can follow."""
 
 
+@functools.cache
+def walked(path):
+    """Return, of a module, the lines and names of what is called with more than `MOST_POSITIONAL` positional arguments, and
+    the names that it gives to variables and parameters.
+    """
+    calls = []
+    names = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Call) and len(node.args) > MOST_POSITIONAL:
+            calls.append((node.lineno, ast.unparse(node.func).split(".")[-1]))
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+    return calls, names
+
+
 def positional_calls(path, classes):
     """Return the lines in which a class gets more than `MOST_POSITIONAL` positional arguments."""
-    calls = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call) and len(node.args) > MOST_POSITIONAL]
-    return [f"{relative(path)}:{call.lineno}" for call in calls if ast.unparse(call.func).split(".")[-1] in classes]
+    return [f"{relative(path)}:{line}" for line, name in walked(path)[0] if name in classes]
 
 
 def test_records_are_built_by_keyword():
@@ -343,13 +359,7 @@ SAID_OUTSIDE = {
 
 
 def test_names_say_what_things_are():
-    vague = set()
-    for module in MODULES:
-        for node in ast.walk(parsed(module)):
-            stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-            name = node.id if stored else node.arg if isinstance(node, ast.arg) else None
-            if name in SAY_NOTHING:
-                vague.add((str(module.relative_to(PACKAGE)), name))
+    vague = {(relative(module), name) for module in MODULES for name in walked(module)[1] & SAY_NOTHING}
     assert vague == set(SAID_OUTSIDE), "name the launch, gap, rank or column that it is"
 
 

@@ -57,6 +57,7 @@ def run_in(environment, folder, *arguments):
     return called(*arguments, cwd=folder, env={**kept, "PATH": f"{environment / 'bin'}:{os.environ['PATH']}"})
 
 
+@pytest.mark.slow  # and in the checks of a pull request
 def test_what_the_wheel_holds_checks_and_plans_without_a_clone(wheel, tmp_path, monkeypatch):
     """Unpacked, without pip and an environment of its own."""
     with zipfile.ZipFile(wheel) as archive:

@@ -102,18 +102,20 @@ WINGS = sorted({wing_of(path) for path in MODULES})
 
 
 @functools.cache
-def trees():
-    """Return the syntax tree of each module: not while tests are collected, which each of their processes does."""
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+def said_in(wing):
+    """Return the docstrings and messages, and the words in names, of each module of a wing; the syntax trees are let go:
+    to keep them costs every search for garbage more time than to parse them.
+    """
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES if wing_of(path) == wing}
+    return {path: (list(texts(tree)), names_of(tree)) for path, tree in trees.items()}
 
 
 def in_texts(wing):
     """Return the private words in the docstrings and messages of a wing, with the modules that hold them."""
     return [
         f"{path.relative_to(ROOT)}: {word}"
-        for path, tree in trees().items()
-        if wing_of(path) == wing
-        for text in texts(tree)
+        for path, (said, _) in said_in(wing).items()
+        for text in said
         for word in words_of(text)
     ]
 
@@ -122,9 +124,8 @@ def in_names(wing):
     """Return the private words in the names of a wing, with the modules that give them."""
     return [
         f"{path.relative_to(ROOT)}: {word!r}, better: {NAMES[word]}"
-        for path, tree in trees().items()
-        if wing_of(path) == wing
-        for word in sorted(names_of(tree) & NAMES.keys())
+        for path, (_, names) in said_in(wing).items()
+        for word in sorted(names & NAMES.keys())
     ]
 
 

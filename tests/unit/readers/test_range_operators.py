@@ -197,7 +197,8 @@ def test_a_launch_without_ranges_has_no_operator(name, run, tmp_path):
     assert set(read.calls.column("name").to_pylist()) <= {"cudaLaunchKernel", "hipLaunchKernel"}
 
 
-def test_operators_beyond_the_limit_are_left_out_and_counted(tmp_path):
+def test_operators_beyond_the_limit_are_left_out_and_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(launch_operators, "MOST", 1 << 12)
     beyond = 500
     count = launch_operators.MOST + beyond
     ranges = [(101, 100 * at, 100 * at + 90, f"layer {at}", "") for at in range(count)]

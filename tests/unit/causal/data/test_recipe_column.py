@@ -45,6 +45,7 @@ def test_the_files_that_change_are_those_that_the_recipe_names(followed):
     assert followed.changed == followed.files("Files to write:", "Files that one command writes:")
 
 
+@pytest.mark.slow  # and in the checks of a pull request
 def test_a_launch_that_takes_longer_with_it_has_it_as_its_cause(followed, tmp_path):
     causes = json.loads(followed.run("python", "-c", FIND, str(tmp_path)))
     assert causes == [{"shared_carveout_bytes": "+"}] * 2

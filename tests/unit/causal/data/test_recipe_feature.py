@@ -40,6 +40,7 @@ def test_sentences_suggestions_and_interventions_know_the_feature(followed):
     assert (is_moment, tier) == (True, "context")
 
 
+@pytest.mark.slow  # and in the checks of a pull request
 def test_it_is_computed_and_stands_in_the_features_of_a_dataset(followed):
     """The page's tests: among them the one that every record of the registry is a column of `features.parquet`."""
     followed.run_tests()
