@@ -51,21 +51,26 @@ ASCEND = [
     {"ph": "X", "name": "Slice1", "ts": "169.5", "dur": 100, "tid": 3, "pid": 4, "args": {"Task Type": "AI_CORE"}},
 ]
 
+CONVERTED = [
+    {"name": "k", "ph": "X", "ts": 1.5, "dur": 2.75, "pid": "Device 0", "tid": "Stream 1", "cat": "cuda", "args": {}}
+]
+
 
 @pytest.mark.parametrize(
     ("events", "said"),
     [
-        (JAX, "a trace of JAX or TensorFlow in which no event of a GPU has kernel_details"),
-        (TIMELINE, "a timeline of TensorFlow 1"),
-        (NODES, "a profile of ONNX Runtime without kernels"),
-        (ASCEND, "a trace of Ascend's NPUs"),
-        (AUTOGRAD, "a trace of torch.autograd.profiler"),
+        (JAX, "is a trace of JAX or TensorFlow in which no event of a GPU has kernel_details"),
+        (TIMELINE, "is a timeline of TensorFlow 1"),
+        (NODES, "is a profile of ONNX Runtime without kernels"),
+        (ASCEND, "is a trace of Ascend's NPUs"),
+        (CONVERTED, "was converted from an export of Nsight Systems"),
+        (AUTOGRAD, "is a trace of torch.autograd.profiler"),
     ],
 )
 def test_a_chrome_trace_of_a_known_tool_is_named(events, said, tmp_path):
     read = Read(write_trace(tmp_path / "t.json", events, displayTimeUnit="ns"), tmp_path / "e")
     assert read.status == "refused"
-    assert read.error["found"].startswith(f"it is {said}")
+    assert read.error["found"].startswith(f"it {said}")
     assert "ProfilerActivity" not in read.error["advice"]
 
 
