@@ -104,8 +104,8 @@ class ViewerReader(AmdReader):
         words = column_map("rpd")["copy_kinds"] | dict.fromkeys(column_map("rpd")["operations"]["set"], MEMSET_KIND)
         kinds = [next((kind for word, kind in words.items() if word in name), 0) for name in names]
         times = {"start_ns": columns["start"], "end_ns": columns["stop"], "copy_kind": np.array(kinds)}
-        places = {name: np.where(columns[name] == NULL, 0, columns[name]) for name in ("device", "stream")}
-        self.sink.transfers(columns | times | places)
+        device_and_stream = {name: np.where(columns[name] == NULL, 0, columns[name]) for name in ("device", "stream")}
+        self.sink.transfers(columns | times | device_and_stream)
 
 
 def _row(args: object) -> dict:
