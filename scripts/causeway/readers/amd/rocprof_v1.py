@@ -14,6 +14,7 @@ from causeway.readers.amd.kern_table import KERN
 from causeway.readers.amd.trace_events import AmdReader
 from causeway.readers.common.constants import NULL, TIMES
 from causeway.readers.common.files import first_bytes
+from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
 from causeway.readers.containers.chrome_json import TraceText
 from causeway.readers.containers.csv_batches import header_of
@@ -65,9 +66,8 @@ class ViewerReader(AmdReader):
         text = TraceText(path, set(), self.progress.at)
         try:
             for events in text.events():
-                complete = [event for event in events if event.ph == "X" and str(event.pid).isdecimal() and event.args]
-                rows = [(int(event.pid), _row(event.args)) for event in complete]
-                self._take([(process, row) for process, row in rows if "BeginNs" in row])
+                rows = [(integer(event.pid), _row(event.args)) for event in events if event.ph == "X" and event.args]
+                self._take([(process, row) for process, row in rows if process is not None and "BeginNs" in row])
         finally:
             text.close()
         text.note_issues(self.sink.issues)
@@ -91,7 +91,9 @@ class ViewerReader(AmdReader):
                 ours: self.sink.integers((row.get(raw) for row in own), of_times=ours in TIMES)
                 for raw, ours in self.rules["viewer_columns"].items()
             }
-            columns["process"] = np.array([self.sink.processes.code(pid) for pid in columns["process"].tolist()])
+            columns["process"] = np.array(
+                [self.sink.processes.code(max(pid, -1)) for pid in columns["process"].tolist()]
+            )
             columns["device"] = np.where(columns["device"] == NULL, columns.pop("agent"), columns["device"])
             if take := takes.get(table):
                 take(columns, [str(row.get("Name", row.get("KernelName", ""))) for row in own])
@@ -109,7 +111,10 @@ class ViewerReader(AmdReader):
 
 
 def _row(args: object) -> dict:
-    row = msgspec.json.decode(args) if isinstance(args, msgspec.Raw) else args
+    try:
+        row = msgspec.json.decode(args) if isinstance(args, msgspec.Raw) else args
+    except (ValueError, RecursionError):
+        row = None
     return row if isinstance(row, dict) else {}
 
 

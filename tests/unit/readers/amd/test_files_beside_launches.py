@@ -109,7 +109,8 @@ def test_launches_and_copies_are_read_from_the_trace_for_a_viewer_of_rocprof_v1(
         )
     ]
     export = Read(
-        v1_trace(tmp_path / "results.json", [*V1_TRACE, *events, {"ph": "X", "pid": 7, "args": [1]}]), tmp_path / "t"
+        v1_trace(tmp_path / "results.json", [*V1_TRACE, *events, {"ph": "X", "pid": "9" * 5000, "args": [1]}]),
+        tmp_path / "t",
     )
     assert (export.status, export.total("launches"), export.total("transfers")) == ("read", 600, 320)
     assert sorted(export.launches.column("device").to_pylist()) == [1, 3]
