@@ -35,7 +35,7 @@ def test_a_chrome_trace_of_another_tool_is_not_told_to_set_an_option_of_pytorch(
     read = Read(write_trace(tmp_path / "t.json", events, displayTimeUnit="ns"), tmp_path / "e")
     assert read.status == "refused"
     assert read.error["found"].startswith("it is a Chrome trace without events of torch.profiler")
-    assert "older PyTorch" in read.error["found"]
+    assert "a program that is not known" in read.error["found"]
     assert "`nsys profile`" in read.error["advice"]
     assert "`rocprofv3`" in read.error["advice"]
     assert "ProfilerActivity" not in read.error["advice"]
