@@ -30,7 +30,8 @@ _NSYS_STATS = re.compile(
 )
 """A report of `nsys stats` in columns or as JSON: the names of its first columns."""
 _ROCPROFV3_JSON = re.compile(rb'\{\s*"rocprofiler-sdk-tool"')
-_ROCPROF_JSON = re.compile(rb'\{\s*"traceEvents"\s*:\s*\[\s*\{\s*\}')  # rocprof v1 writes an empty event first
+_ROCPROF_JSON = re.compile(rb'\{\s*"traceEvents"\s*:\s*\[\s*\{\s*\}|,\{"args"')
+"""rocprof v1 writes an empty event first; where it recorded nothing, what would follow that, alone."""
 _NSYS_JSON = re.compile(rb'\{\s*"data"\s*:\s*\[|\{"(?:Type|\w+Event)"\s*:')
 _CHROME_TRACE_KEYS = (
     b'"traceEvents"',
@@ -81,7 +82,7 @@ def detect(path: str | Path) -> str | None:
     if _NVPROF_BANNER.match(text):
         # also with a damaged header: the banner holds the command line, which no other reader must see
         return "cupti"
-    is_json = text.startswith((b"{", b"["))  # or what a program prints: `[INFO] start`
+    is_json = text.startswith((b"{", b"[", b",{"))  # or what a program prints: `[INFO] start`
     if is_json and (word := _detect_json(text)):
         return word
     if word := _detect_printed(head):

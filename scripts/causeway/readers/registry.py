@@ -113,9 +113,10 @@ _RECORDS = (
     Format(
         word="rocprof",
         kind="trace",
-        export="rocprof v1 results.csv with counter passes, results.db; rocprofiler-compute (Omniperf) workloads",
+        export="rocprof v1 results.csv with counter passes, .db, .json; rocprofiler-compute (Omniperf) workloads",
         source=(
-            "results.csv, a counter pass, results.db, or the folder of one run; a rocprofiler-compute workload's folder"
+            "results.csv, a counter pass, results.db, results.json, or the folder of one run;"
+            " a rocprofiler-compute workload's folder"
         ),
         readers=("amd.rocprof_v1", "amd.rocprof_compute"),
         layouts=("rocprof", "rocprof_compute"),

@@ -115,6 +115,13 @@ def ncu_row(number, metric, unit, value, name="k(float*)"):
     return f'{place},"Command line profiler metrics","{metric}","{unit}","{value}"'
 
 
+def test_a_profile_of_tensorrt_is_told_to_be_one_of_layers(tmp_path):
+    layer = '{ "name" : "Conv_0 + PWN(Clip_3)", "timeMs" : 41.4232, "averageMs" : 0.0662771, "percentage" : 1.36062 }'
+    error = read(tmp_path, "profile.json", f'[\n  {{ "count" : 625 }}\n, {layer}\n]\n').error
+    assert "`trtexec --exportProfile`" in error["found"]
+    assert "`nsys profile`" in error["advice"]
+
+
 def test_ncu_with_a_blank_line_below_the_header_and_a_metric_that_is_not_there(tmp_path):
     rows = [
         ncu_row(0, "dram__throughput.avg.pct_of_peak_sustained_elapsed", "", "n/a"),

@@ -12,6 +12,7 @@ import msgspec
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
 from causeway.core.formatting import elided
+from causeway.readers.common.files import first_bytes
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.containers.chrome_json import TraceText
 
@@ -36,6 +37,14 @@ def no_launch(kind: str) -> tuple[str, str]:
     return entry.get("found", ""), entry["advice"]
 
 
+def other_writer(path: Path) -> tuple[str, str] | None:
+    """Return what a trace of another tool is, by its first bytes, and what to do; None where that is not known."""
+    head = first_bytes(path)
+    rules = column_map("refusals")
+    entries = [entry for entry in rules["writers"] if re.search(entry["pattern"].encode(), head, re.IGNORECASE)]
+    return (entries[0]["found"], rules["advice"].get(entries[0]["advice"], entries[0]["advice"])) if entries else None
+
+
 @dataclass
 class UnreadEvents:
     """Complete events of categories that are not read, in a trace without a launch.
@@ -48,11 +57,14 @@ class UnreadEvents:
         Whether any names a device and a stream: work of an accelerator.
     of_mps : bool
         Whether operators of Apple's MPS are among all events.
+    writer : tuple of str, or None
+        What is said of the tool that wrote the trace, and what to do, if it is known and none whose events are read.
     """
 
     counts: Counter = field(default_factory=Counter)
     on_device: bool = False
     of_mps: bool = False
+    writer: tuple[str, str] | None = None
 
     @classmethod
     def of(cls, path: Path, categories: Collection[str]) -> "UnreadEvents":
@@ -64,7 +76,7 @@ class UnreadEvents:
         categories : collection of str
             Those that are read, in small letters.
         """
-        gathered = cls()
+        gathered = cls(writer=other_writer(path))
         with closing(TraceText(path, set())) as text:
             for events in text.events():
                 unread = [
@@ -150,4 +162,6 @@ def without_kernel(
         problem = f"the text is damaged after {text.first_damage:,} characters: {text.damaged:,} events"
         problem += " could not be parsed, and of the others none is of a GPU kernel"
         advice = "Copy the trace again, or export it again."
+    if unread.writer and not any(kinds.values()):
+        problem, advice = unread.writer
     return ExportError(source, problem, "events of category kernel", advice)

@@ -5,6 +5,8 @@ import json
 import pytest
 from reading import Read
 
+from causeway.core.codes import MEMSET_KIND
+
 TIMES = "1000,2000"
 ALONE = {
     "1_memory_allocation_trace.csv": (
@@ -37,7 +39,15 @@ OF_ROCPROF_V2 = {
 V1_TRACE = [
     {},
     {"args": {"name": "CPU HIP API"}, "ph": "M", "pid": 2, "name": "process_name", "sort_index": 0},
-    {"ph": "X", "name": "k(int*)", "pid": "6", "tid": "1", "ts": "1", "dur": "1", "args": {"BeginNs": "1000"}},
+    {
+        "ph": "X",
+        "name": "hipMalloc",
+        "pid": 2,
+        "tid": 7,
+        "ts": "1",
+        "dur": "1",
+        "args": {"BeginNs": "9", "EndNs": "90"},
+    },
 ]
 
 
@@ -74,11 +84,50 @@ def test_a_trace_of_rocprofv2_does_not_hide_the_launches_beside_it(tmp_path):
     assert (export.status, export.total("launches")) == ("read", 500)
 
 
-def test_the_trace_for_a_viewer_of_rocprof_v1_is_not_taken_for_pytorchs(tmp_path):
-    path = tmp_path / "results.json"
-    events = "\n,".join(json.dumps(event, separators=(",", ":")) for event in V1_TRACE)
+EMPTY_V1_TRACE = ',{"args":{"name":"COPY"},"ph":"M","pid":1,"name":"process_name","sort_index":0}\n'
+
+
+def v1_trace(path, events):
+    events = "\n,".join(json.dumps(event, separators=(",", ":")) for event in events)
     path.write_text('{ "traceEvents":[' + events + '],\n"otherData": {"CMD": "x"}}\n')
-    export = Read(path, tmp_path / "t")
+    return path
+
+
+def test_launches_and_copies_are_read_from_the_trace_for_a_viewer_of_rocprof_v1(tmp_path):
+    kernel = {"dev-id": "1", "queue-id": "3", "stream-id": "2", "Name": 'k<"a">(int*)', "pid": "88", "tid": "88"}
+    copy = {"dev-id": "1", "queue-id": "0", "stream-id": "0", "Name": "CopyHostToDevice", "pid": "88", "tid": "88"}
+    fill = copy | {"Name": "FillBuffer"}
+    marker = {"Name": "step", "pid": "88", "tid": "88"}
+    events = [
+        {"ph": "X", "name": row["Name"], "pid": process, "tid": 1, "ts": "1", "dur": "1", "args": times | row}
+        for process, row, times in (
+            (7, kernel, {"BeginNs": "1000", "EndNs": "1500"}),
+            (9, kernel | {"dev-id": "3"}, {"BeginNs": "1200", "EndNs": "1300"}),
+            (1, copy, {"BeginNs": "100", "EndNs": "400"}),
+            (1, fill, {"BeginNs": "500", "EndNs": "520"}),
+            (0, marker, {"BeginNs": "90", "EndNs": "1600"}),
+        )
+    ]
+    export = Read(
+        v1_trace(tmp_path / "results.json", [*V1_TRACE, *events, {"ph": "X", "pid": "9" * 5000, "args": [1]}]),
+        tmp_path / "t",
+    )
+    assert (export.status, export.total("launches"), export.total("transfers")) == ("read", 600, 320)
+    assert sorted(export.launches.column("device").to_pylist()) == [1, 3]
+    assert export.launches.column("stream").to_pylist() == [2, 2]
+    assert sorted(export.transfers.column("copy_kind").to_pylist()) == [1, MEMSET_KIND]
+    assert (export.calls.num_rows, export.ranges.num_rows) == (1, 1)
+
+
+def test_an_empty_trace_for_a_viewer_of_rocprof_v1_is_not_taken_for_a_table(tmp_path):
+    (tmp_path / "results.json").write_text(EMPTY_V1_TRACE)
+    export = Read(tmp_path / "results.json", tmp_path / "t")
+    assert export.status == "refused"
+    assert "no launch was found" in export.error["found"]
+
+
+def test_the_trace_for_a_viewer_of_rocprof_v1_is_not_taken_for_pytorchs(tmp_path):
+    export = Read(v1_trace(tmp_path / "results.json", V1_TRACE), tmp_path / "t")
     assert export.status == "refused"
     assert "rocprof --hip-trace" in export.error["found"]
     assert "results.csv" in export.error["advice"]

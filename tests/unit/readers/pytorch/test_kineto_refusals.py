@@ -28,17 +28,56 @@ ROCPROF_SYS = [
 
 @pytest.mark.parametrize(
     "events",
-    [JAX, TENSORFLOW, AUTOGRAD, [], ROCPROF_SYS],
-    ids=["JAX", "TensorFlow", "autograd", "none", "rocprof-sys"],
+    [TENSORFLOW, [], ROCPROF_SYS],
+    ids=["TensorFlow", "none", "rocprof-sys"],
 )
 def test_a_chrome_trace_of_another_tool_is_not_told_to_set_an_option_of_pytorch(events, tmp_path):
     read = Read(write_trace(tmp_path / "t.json", events, displayTimeUnit="ns"), tmp_path / "e")
     assert read.status == "refused"
     assert read.error["found"].startswith("it is a Chrome trace without events of torch.profiler")
-    assert "older PyTorch" in read.error["found"]
+    assert "a program that is not known" in read.error["found"]
     assert "`nsys profile`" in read.error["advice"]
     assert "`rocprofv3`" in read.error["advice"]
     assert "ProfilerActivity" not in read.error["advice"]
+
+
+TIMELINE = [
+    {"ph": "M", "name": "process_name", "pid": 7, "args": {"name": "/gpu:0/stream:12 Compute"}},
+    TENSORFLOW[0] | {"pid": 7},
+]
+NODES = [{"cat": "Session", "pid": 3, "tid": 3, "dur": 9, "ts": 1, "ph": "X", "name": "model_run", "args": {}}]
+ASCEND = [
+    {"ph": "M", "name": "process_name", "pid": 4, "args": {"name": "Ascend Hardware"}},
+    {"ph": "X", "name": "Slice1", "ts": "169.5", "dur": 100, "tid": 3, "pid": 4, "args": {"Task Type": "AI_CORE"}},
+]
+
+CONVERTED = [
+    {"name": "k", "ph": "X", "ts": 1.5, "dur": 2.75, "pid": "Device 0", "tid": "Stream 1", "cat": "cuda", "args": {}}
+]
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        (JAX, "is a trace of JAX or TensorFlow in which no event of a GPU has kernel_details"),
+        (TIMELINE, "is a timeline of TensorFlow 1"),
+        (NODES, "is a profile of ONNX Runtime without kernels"),
+        (ASCEND, "is a trace of Ascend's NPUs"),
+        (CONVERTED, "was converted from an export of Nsight Systems"),
+        (AUTOGRAD, "is a trace of torch.autograd.profiler"),
+    ],
+)
+def test_a_chrome_trace_of_a_known_tool_is_named(events, said, tmp_path):
+    read = Read(write_trace(tmp_path / "t.json", events, displayTimeUnit="ns"), tmp_path / "e")
+    assert read.status == "refused"
+    assert read.error["found"].startswith(f"it {said}")
+    assert "ProfilerActivity" not in read.error["advice"]
+
+
+def test_a_trace_that_its_tool_damaged_is_named_by_the_tool(tmp_path):
+    (tmp_path / "t.json").write_text(json.dumps(AUTOGRAD).replace('"tid": 0', 'tid": 0'))  # as PyTorch 1.4 did
+    read = Read(tmp_path / "t.json", tmp_path / "e")
+    assert read.error["found"].startswith("it is a trace of torch.autograd.profiler")
 
 
 def test_a_trace_of_calls_alone_is_not_told_to_trace_the_gpu(tmp_path):
