@@ -1,12 +1,13 @@
 """Nsight Compute CSV, long form: one row per launch and metric, to one row per launch with one column per metric.
 
 The text before the header is the program's own output. Rows are ragged: metric rows have one trailing empty field
-instead of the fields of the rule columns, rule rows have no metric. Everything is found by column name; names of
-processes and hosts are not read.
+instead of the fields of the rule columns, rule rows have no metric: those are kept that estimate what a kernel's whole
+run time gains. Everything is found by column name; names of processes and hosts are not read.
 """
 
 import csv
 import io
+import math
 import re
 from array import array
 from pathlib import Path
@@ -18,6 +19,7 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import PRINTED_BYTES, first_bytes
+from causeway.readers.common.kernel_names import clean_text, short_name
 from causeway.readers.common.numbers import base_unit, integer, notation, scaled_integer, sizes_of, without_instances
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_lines import MendedLines
@@ -29,6 +31,9 @@ FIELD_BYTES = 64 << 20
 
 TAIL_BYTES = 4 << 20
 """How much of the file's end is looked at for an unfinished last line."""
+
+MOST_RULES = 1000
+"""Rules that are kept, each of one kernel."""
 
 HEADER = ["ID", "Process ID"]
 """How a header begins."""
@@ -109,6 +114,7 @@ class NcuReader:
         self.shape: dict[str, array] = {}
         self.metrics_of = array("q")
         self.lengths: set[int] = set()
+        self.rules: dict[tuple[int, str], dict[int, tuple[float, str]]] = {}  # (kernel, rule) -> launch -> estimate
         self.segment = self.rows = self.bad = self.mixed = self.other_page = 0
         self.first_bad = ""
         self.delimiter = ","
@@ -191,6 +197,8 @@ class NcuReader:
                 ADVICE,
             )
         self.columns = position
+        rules = {ours: header.index(raw) for ours, raw in self.map["rules"].items() if raw in header}
+        self.rule_columns = rules if len(rules) == len(self.map["rules"]) else {}
         self.width = len(header)
         self.needed = 1 + max(position.values())
 
@@ -247,6 +255,19 @@ class NcuReader:
             section = row[columns["section"]] if "section" in columns else ""
             unit = row[columns["unit"]] if "unit" in columns else ""
             self._value(launch, section, metric, unit, row[columns["value"]])
+        elif self.rule_columns and len(row) == self.width:
+            self._rule(row)
+
+    def _rule(self, row: list[str]) -> None:
+        """Remember what a rule estimates for a launch, its largest estimate; one of a part of the kernel's work is none
+        of its run time.
+        """
+        columns = self.rule_columns
+        speedup = self.table.parse(row[columns["speedup"]])
+        if row[columns["type"]] == "global" and speedup is not None and 0 < speedup <= 100:
+            launch = self._launch(row)
+            launches = self.rules.setdefault((self.kernel[launch], row[columns["rule"]]), {})
+            launches[launch] = max(launches.get(launch, (0.0, "")), (speedup / 100, row[columns["text"]]))
 
     def _launch(self, row: list[str]) -> int:
         """Return the number of a row's launch."""
@@ -302,6 +323,15 @@ class NcuReader:
         most = int(counts.max())
         sink.issues.add("incomplete_launches", int((counts < most).sum()), f"fewer than {most} metrics")
         sink.count_unnamed(np.array(self.kernel))
+        sink.facts.rules = [
+            {
+                "kernel": short_name(sink.kernels.texts[kernel]),
+                "rule": clean_text(rule),
+                "speedup": math.fsum(speedup for speedup, _ in launches.values()) / self.kernel.count(kernel),
+                "text": clean_text(max(launches.values())[1]),
+            }
+            for (kernel, rule), launches in sorted(self.rules.items())[:MOST_RULES]
+        ]
         process = np.array(self.process)
         sink.processes.note(process, np.zeros(len(process), np.int64), launches=True)
         shape = {name: self._dense(values, len(process)) for name, values in self.shape.items()}

@@ -322,3 +322,27 @@ def test_the_compute_capability_of_each_device_is_kept(tmp_path):
 def test_the_compute_capability_of_a_real_capture(data, tmp_path):
     export = Read(data / "ncu_csv/nsightful/copy_blocked.csv", tmp_path / "t")
     assert export.devices.column("compute_capability").to_pylist() == ["7.5"]
+
+
+def test_what_rules_estimate_of_the_whole_run_time_is_kept(tmp_path):
+    """Of two estimates for a launch the larger counts; a local one is of a part of the kernel's work."""
+    header = LONG.replace("\n", ',"Rule Name","Rule Type","Rule Description",')
+    header += '"Estimated Speedup Type","Estimated Speedup"\n'
+    rules = [
+        (0, "Stall", "OPT", "Waits. Often.", "global", "40.0"),
+        (0, "Stall", "OPT", "Queues.", "global", "20.0"),
+        (0, "Pipes", "OPT", "Under-used.", "local", "98.9"),
+        (0, "Roofline", "INF", "3 % of FP32.", "", ""),
+        (1, "Stall", "OPT", "Less.", "global", "10.0"),
+    ]
+    lines = [f'"{launch}","9","a","h","void k<2>(int)","t","1","7","S","Time","ns","5",\n' for launch in (0, 1, 2)]
+    for launch, *cells in rules:
+        lines.append(
+            f'"{launch}","9","a","h","void k<2>(int)","t","1","7","Stats","","","","' + '","'.join(cells) + '"\n'
+        )
+    path = tmp_path / "x.csv"
+    path.write_text(header + "".join(lines), encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert (export.status, export.counters.num_rows) == ("read", 3)
+    (rule,) = export.capabilities["rules"]
+    assert rule == {"kernel": "k", "rule": "Stall", "speedup": pytest.approx(0.5 / 3), "text": "Waits. Often."}
