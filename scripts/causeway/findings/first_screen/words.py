@@ -410,7 +410,11 @@ def of_gap(fact: GapFact, run: RunFact) -> str:
     number = fact.count // fact.devices if each == " per GPU" else fact.count
     if number == 1:
         return f"A gap of {time(fact.longest_ns)}{each} at {time(fact.start_ns)}, {between}"
-    return f"{count(number)} gaps{each} of {time(fact.median_ns)}{longest}{once}, {between}"
+    shorter = fact.total_ns - fact.longest_ns
+    of = time(fact.median_ns)
+    if fact.count == 2 and fact.longest_ns > 1.2 * shorter:
+        of = f"{time(shorter)} and {of}"
+    return f"{count(number)} gaps{each} of {of}{longest}{once}, {between}"
 
 
 def of_event(fact: EventFact, run: RunFact) -> str:
