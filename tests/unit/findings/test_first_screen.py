@@ -534,15 +534,6 @@ def test_nothing_is_advised_of_kernels_that_are_not_recorded():
     assert advice(run(launches=0), [], [fact], [], []) == []
 
 
-def test_two_gaps_are_both_named():
-    """The longer one of two stood for both."""
-    common = {"after": "gemm", "before": "softmax", "per_step": False, "start_ns": 0, "devices": 1}
-    gap = GapFact(count=2, total_ns=120 * MS, median_ns=100 * MS, longest_ns=100 * MS, **common)
-    assert words.of_gap(gap, run()).startswith("2 gaps of 20 ms and 100 ms, after")
-    alike = replace(gap, total_ns=190 * MS)
-    assert words.of_gap(alike, run()).startswith("2 gaps of 100 ms, after")
-
-
 def test_a_slow_step_behind_the_percentile_is_said():
     steps = replace(STEPS, count=100, mean_ns=3.85e6, median_ns=3.25e6, p99_ns=3.86e6, longest_ns=63 * MS)
     assert "100 steps of 3.85 ms (p50 3.25 ms, p99 3.86 ms, longest 63 ms)" in words.of_run(run(steps=steps))

@@ -100,3 +100,11 @@ def test_the_occupancy_of_amds_counters_is_a_share(tmp_path):
     counters = {"OccupancyPercent": [20.0, 4.0, 30.0, 4.0], "gpu_time": [1.0, 9.0, 1.0, 9.0]}
     said = [text for question, text in answers(tmp_path, {}, counters) if question == "Of the device's peak"]
     assert said == ["copy_kernel (18 ns): occupancy 4 %.", "gemm_kernel (2 ns): occupancy 25 %."]
+
+
+def test_counters_that_do_not_add_up_are_told_by_their_means(tmp_path):
+    """Metrics of rocprof: of them nothing was said."""
+    counters = {"GPUBusy": [100.0, 50.0, None, 60.0], "names": ["a", "b", "c", "d"]}
+    assert answers(tmp_path, {"GPUBusy": "", "names": ""}, counters)[1:] == [
+        ("What fills the time", "On average: GPUBusy 70.")
+    ]

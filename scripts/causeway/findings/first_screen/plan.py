@@ -24,6 +24,7 @@ from causeway.findings.first_screen.work import (
     cause_of_most,
     class_facts,
     counter_facts,
+    counter_means,
     kernel_facts,
     peak_facts,
     rule_facts,
@@ -50,6 +51,7 @@ ALSO_SAID = 0.5
 MOST_OUTLIERS = 3
 MOST_FAULTS = 2
 MOST_PEAKS = 3
+MOST_MEANS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,6 +313,8 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         lines += [
             ScreenLine(question=FILLS, answer=words.of_counter(fact)) for fact in counter_facts(tables, MOST_PEAKS)
         ]
+    if [line.question for line in lines] == [RUN] and (means := counter_means(tables, MOST_MEANS)):
+        lines.append(ScreenLine(question=FILLS, answer=words.of_means(means)))
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
         for step in map(of_rule, rule_facts(tables)[:MOST])

@@ -310,7 +310,7 @@ def of_loss(fact: LossFact, run: RunFact) -> str:
     words = f"{loss_headline(fact, run)}."
     if fact.part == OUTSIDE:
         return words
-    if fact.part == COPIES and fact.overlap_ns is not None:
+    if fact.part == COPIES and fact.overlap_ns is not None and run.launches:
         most = f"Overlap with compute wins {percent(fact.overlap_ns / run.elapsed_ns)} at most."
         return f"{words} {of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)} {most}"
     if fact.part == COMMUNICATION and fact.waited_ns:
@@ -528,6 +528,12 @@ def of_counter(fact: CounterFact) -> str:
     """Return what a counter adds up to, and where most of it is."""
     total = quantity(fact.total, fact.unit)
     return f"{record_of(fact.name).label}: {total} in all, {percent(fact.share)} in {kernel_words(fact.kernel)}."
+
+
+def of_means(means: Sequence[tuple[str, str, float]]) -> str:
+    """Return the means of counters that do not add up."""
+    each = ", ".join(f"{record_of(name).label} {quantity(mean, unit)}" for name, unit, mean in means)
+    return f"On average: {each}."
 
 
 def _cause(feature: str, level: str | None, change_percent: float | None) -> str:

@@ -303,6 +303,29 @@ def counter_facts(tables: RunTables, most: int) -> list[CounterFact]:
     return facts[:most]
 
 
+def counter_means(tables: RunTables, most: int) -> list[tuple[str, str, float]]:
+    """Return the first counters that are numbers, each with its unit and its mean over the launches that have it."""
+    import duckdb
+
+    means = []
+    units = {name: unit for export in tables.capabilities for name, unit in export["values"].items()}
+    for name, unit in units.items():
+        column = '"' + name.replace('"', '""') + '"'
+        sums = [
+            duckdb.execute(
+                f"SELECT sum(TRY_CAST({column} AS DOUBLE)), count(TRY_CAST({column} AS DOUBLE))"  # noqa: S608
+                " FROM read_parquet(?)",
+                [str(folder / "counters.parquet")],
+            ).fetchone()
+            for folder, export in zip(tables.folders, tables.capabilities, strict=True)
+            if name in export["values"]
+        ]
+        launches = sum(count for _, count in sums)
+        if launches and len(means) < most:
+            means.append((name, unit, math.fsum(total or 0.0 for total, _ in sums) / launches))
+    return means
+
+
 @dataclass(frozen=True, kw_only=True)
 class RuleFact:
     """What a rule of Nsight Compute estimates for a kernel: its speedup, and the share of the time of all kernels that
@@ -324,7 +347,8 @@ def rule_facts(tables: RunTables) -> list[RuleFact]:
         times[row["short_name"]] += row["value_sum"]
     best: dict[str, RuleFact] = {}
     for row in (row for export in tables.capabilities for row in export.get("rules", ())):
-        name, saved = row["kernel"], row["speedup"] * times[row["kernel"]]
+        name = row["kernel"]
+        saved = row["speedup"] * times[name]
         fact = RuleFact(
             kernel=kernel_words(name),
             rule=row["rule"],
