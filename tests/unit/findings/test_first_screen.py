@@ -387,6 +387,7 @@ def test_names_of_kernels_keep_what_tells_them_apart(name, said):
         ("ForEachPixelNaiveBy4", None, "compute", "other kernels"),
         ("multi_tensor", "aten::_foreach_add_", "compute", "optimizer and foreach"),
         ("vectorized_elementwise_kernel", "aten::native_layer_norm", "compute", "normalisation"),
+        ("_occa_weightedNorm2_0", "aten::linalg_vector_norm", "compute", "reductions"),
         ("ncclDevKernel_AllReduce", None, "communication", "collectives"),
         ("acme::ep::dispatch", None, "communication", "exchange between GPUs"),
         ("__amd_rocclr_copyBuffer", "aten::copy_", "memory", "copies"),

@@ -504,24 +504,27 @@ def of_peak(fact: PeakFact) -> str:
     measured = {name: share for name, share in shares.items() if share is not None}
     parts = [f"{name} {percent(share)} of peak" for name, share in measured.items()]
     parts += [f"occupancy {percent(fact.occupancy)}"] if fact.occupancy is not None else []
-    bound = [name for name, share in measured.items() if share >= BOUND]
+    level = _level(fact)
+    bound = [name for name, share in measured.items() if share >= BOUND or (name == "memory" and level)]
     why = "small launches or latency"
     if fact.allowed is not None and fact.allowed < LITTLE_ALLOWED and fact.limited_by is not None:
         why = f"its {fact.limited_by} allow {percent(fact.allowed)} of the warps at once"
     verdict = f"; bound by neither: {why}" if len(measured) > 1 else ""
-    verdict = f"; bound by {' and '.join(bound)}{_level(fact)}" if bound else verdict
+    verdict = f"; bound by {' and '.join(bound)}{level}" if bound else verdict
     weight = time(fact.total_ns) if fact.total_ns else counted(fact.launches, "launch")
     return f"{fact.kernel} ({weight}): {', '.join(parts)}{verdict}."
 
 
 def _level(fact: PeakFact) -> str:
-    """Return the level of memory that binds a kernel, where that is a cache and its DRAM is half idle beside it."""
-    share = fact.memory or 0.0
-    dram = fact.levels.get("DRAM", share)
+    """Return the level of memory that binds a kernel, where that is a cache and its DRAM is half idle beside it: also
+    where all of memory counts less, as what Nsight Compute takes for it may leave out the first level.
+    """
+    dram = fact.levels.get("DRAM", fact.memory or 0.0)
     level = max(fact.levels, key=lambda name: fact.levels[name], default="DRAM")
-    if share < BOUND or level == "DRAM" or fact.levels[level] < BOUND or 2 * dram > fact.levels[level]:
+    share = fact.levels.get(level, 0.0)
+    if level == "DRAM" or share < BOUND or 2 * dram > share:
         return ""
-    return f", of it {level}, with DRAM at {percent(dram)}: uncoalesced or repeated accesses"
+    return f", of it {level} at {percent(share)}, with DRAM at {percent(dram)}: uncoalesced or repeated accesses"
 
 
 def of_counter(fact: CounterFact) -> str:
