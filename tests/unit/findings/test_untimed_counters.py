@@ -105,6 +105,6 @@ def test_the_occupancy_of_amds_counters_is_a_share(tmp_path):
 def test_counters_that_do_not_add_up_are_told_by_their_means(tmp_path):
     """Metrics of rocprof: of them nothing was said."""
     counters = {"GPUBusy": [100.0, 50.0, None, 60.0], "names": ["a", "b", "c", "d"]}
-    assert answers(tmp_path, {"GPUBusy": "", "names": ""}, counters)[1:] == [
-        ("What fills the time", "On average: GPUBusy 70.")
+    assert answers(tmp_path, {"GPUBusy": "percent", "names": ""}, counters)[1:] == [
+        ("What fills the time", "On average: GPUBusy 70 %.")
     ]

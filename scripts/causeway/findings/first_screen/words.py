@@ -535,7 +535,8 @@ def of_counter(fact: CounterFact) -> str:
 
 def of_means(means: Sequence[tuple[str, str, float]]) -> str:
     """Return the means of counters that do not add up."""
-    each = ", ".join(f"{record_of(name).label} {quantity(mean, unit)}" for name, unit, mean in means)
+    in_signs = [(record_of(name).label, unit.replace("percent", "%"), mean) for name, unit, mean in means]
+    each = ", ".join(f"{label} {quantity(mean, unit)}" for label, unit, mean in in_signs)
     return f"On average: {each}."
 
 
