@@ -307,7 +307,7 @@ def counter_means(tables: RunTables, most: int) -> list[tuple[str, str, float]]:
     """Return the first counters that are numbers, each with its unit and its mean over the launches that have it."""
     import duckdb
 
-    means = []
+    means: list[tuple[str, str, float]] = []
     units = {name: unit for export in tables.capabilities for name, unit in export["values"].items()}
     for name, unit in units.items():
         column = '"' + name.replace('"', '""') + '"'
@@ -316,13 +316,15 @@ def counter_means(tables: RunTables, most: int) -> list[tuple[str, str, float]]:
                 f"SELECT sum(TRY_CAST({column} AS DOUBLE)), count(TRY_CAST({column} AS DOUBLE))"  # noqa: S608
                 " FROM read_parquet(?)",
                 [str(folder / "counters.parquet")],
-            ).fetchone()
+            ).fetchall()[0]
             for folder, export in zip(tables.folders, tables.capabilities, strict=True)
             if name in export["values"]
         ]
         launches = sum(count for _, count in sums)
-        if launches and len(means) < most:
+        if launches:
             means.append((name, unit, math.fsum(total or 0.0 for total, _ in sums) / launches))
+        if len(means) == most:
+            break
     return means
 
 
