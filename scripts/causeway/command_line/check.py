@@ -200,7 +200,8 @@ def _sentences(export: FoundExport, document: dict[str, Any], span_ns: int | Non
     if document["status"] == "refused":
         return
     yield f"run       {export.dataset}, {_ranks(export, document)}"
-    rows = ", ".join(f"{count:,} {table}" for table, count in document["tables"].items())
+    names = {"counters": "launches with counters"}
+    rows = ", ".join(f"{count:,} {names.get(table, table)}" for table, count in document["tables"].items())
     yield f"holds     {rows}"
     if span_ns is not None:
         span = f"{span_ns / 1e9:.3f} s" if span_ns >= 1e8 else time(span_ns)

@@ -39,24 +39,29 @@ def describe(identity: dict, sink: Sink | None, error: ExportError | None, refus
     left_out = None if refused or sink is None else _left_out(facts, sink)
     if sink and left_out and not error:
         error = _too_many(identity["source"], left_out, kind, sink)
-    return identity | {
-        "format_version": sink.format_version if sink else None,
-        "status": "refused" if refused else "partial" if error else "read",
-        "error": error.as_dict() if error else None,
-        "kind": kind,
-        "ranks": facts.ranks,
-        "ranks_from": facts.ranks_from,
-        "world_size": sink.processes.world_size if sink and not refused else None,
-        "streams": {str(rank): count for rank, count in sorted(facts.streams.items())},
-        "tables": dict(sorted(facts.tables.items())),
-        "left_out": left_out,
-        "rows_in": dict(sorted(sink.rows_in.items())) if sink else {},
-        "time": _time(facts, sink),
-        "recording": facts.recording,
-        "values": dict(sorted(facts.values.items())),
-        "analyses": _analyses(facts, error if refused else None, sink),
-        "issues": _issues(facts, sink, refused),
-    }
+    rules = {"rules": facts.rules} if facts.rules else {}
+    return (
+        identity
+        | rules
+        | {
+            "format_version": sink.format_version if sink else None,
+            "status": "refused" if refused else "partial" if error else "read",
+            "error": error.as_dict() if error else None,
+            "kind": kind,
+            "ranks": facts.ranks,
+            "ranks_from": facts.ranks_from,
+            "world_size": sink.processes.world_size if sink and not refused else None,
+            "streams": {str(rank): count for rank, count in sorted(facts.streams.items())},
+            "tables": dict(sorted(facts.tables.items())),
+            "left_out": left_out,
+            "rows_in": dict(sorted(sink.rows_in.items())) if sink else {},
+            "time": _time(facts, sink),
+            "recording": facts.recording,
+            "values": dict(sorted(facts.values.items())),
+            "analyses": _analyses(facts, error if refused else None, sink),
+            "issues": _issues(facts, sink, refused),
+        }
+    )
 
 
 def _left_out(facts: Facts, sink: Sink) -> dict[str, int]:

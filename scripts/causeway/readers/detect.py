@@ -18,6 +18,7 @@ LONGEST_HEADING = 100
 """Characters beyond which a cell of a CSV file is no column's name."""
 
 _NCU_HEADER = re.compile(rb'^(?:\xef\xbb\xbf)?"?ID"?([,;\t])"?Process ID"?\1', re.MULTILINE)
+_NCU_PAGE = re.compile(rb"^[ \t]*Section: [^\n]+\n[ \t]*-{9,}", re.MULTILINE)
 _NCU_MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 _NCU_PIVOT = re.compile(rb'"?Metric Name"?[,;\t][^\n]*[a-z0-9]__[a-z]')
 _NVPROF_BANNER = re.compile(rb"==\d+== |=======+ (?:Profiling|Warning|NVPROF)")
@@ -118,7 +119,9 @@ def _has_printed_activities(text: bytes) -> bool:
 
 def _detect_printed(text: bytes) -> str | None:
     """Return the format of a profiler that writes below what a program prints, by a line of its own."""
-    if _NCU_HEADER.search(text) or _NCU_MESSAGE.search(text) or _NCU_PIVOT.match(_text_of(text)):
+    if any(pattern.search(text) for pattern in (_NCU_HEADER, _NCU_MESSAGE, _NCU_PAGE)):
+        return "ncu"
+    if _NCU_PIVOT.match(_text_of(text)):
         return "ncu"
     return "cupti" if _NVPROF_LINE.search(text) or _has_printed_activities(text) else None
 

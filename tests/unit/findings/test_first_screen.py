@@ -21,7 +21,7 @@ from causeway.findings.document import summarise
 from causeway.findings.first_screen import losses, outliers, words, work
 from causeway.findings.first_screen.advice import RECORD_CALLS, advice
 from causeway.findings.first_screen.facts import DatasetFacts
-from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
+from causeway.findings.first_screen.losses import CopiesFact, LateRankFact, LossFact, late_rank_facts, loss_facts
 from causeway.findings.first_screen.outliers import WAITS, EventFact, GapFact, SlowStepsFact, behind_steps, gap_facts
 from causeway.findings.first_screen.plan import QUESTIONS, _outliers, plan
 from causeway.findings.first_screen.run_facts import StepsFact, recording_facts, run_fact
@@ -387,6 +387,7 @@ def test_names_of_kernels_keep_what_tells_them_apart(name, said):
         ("ForEachPixelNaiveBy4", None, "compute", "other kernels"),
         ("multi_tensor", "aten::_foreach_add_", "compute", "optimizer and foreach"),
         ("vectorized_elementwise_kernel", "aten::native_layer_norm", "compute", "normalisation"),
+        ("_occa_weightedNorm2_0", "aten::linalg_vector_norm", "compute", "reductions"),
         ("ncclDevKernel_AllReduce", None, "communication", "collectives"),
         ("acme::ep::dispatch", None, "communication", "exchange between GPUs"),
         ("__amd_rocclr_copyBuffer", "aten::copy_", "memory", "copies"),
@@ -516,6 +517,22 @@ def test_the_step_of_a_single_gap_is_named():
     event = EventFact(what="ncclKernel", is_copy=False, is_collective=True, count=2, devices=2, **wait)
     assert behind_steps(SlowStepsFact(pairs=((1, 63),), excess_ns=59 * MS, **slow), [event]) is None
     assert behind_steps(SlowStepsFact(pairs=((0, 63),), excess_ns=59 * MS, **slow | {"cause": WAITS}), [event]) == event
+
+
+def test_records_of_the_host_are_not_asked_for_to_see_three_launches_launched():
+    """Three dispatches of a counter run: nothing else is in their 24 µs of the host."""
+    fact = idle([("launch_starved", "no launcher", 1), ("start_up", "", 1)], won_ms=100)
+    assert advice(run(launches=10), [], [fact], [], []) == []
+    assert len(advice(run(launches=10), [], [replace(fact, lost_ns=5000 * MS)], [], [])) == 1
+
+
+def test_nothing_is_advised_of_kernels_that_are_not_recorded():
+    """A trace of copies alone: "compute is too short to hide the copies" was said."""
+    rates = {"bytes": 10, "gb_per_s": None, "limit_gb_per_s": None, "memory": None}
+    copies = (CopiesFact(kind=1, direction="host to device", total_ns=90 * MS, copies=2, **rates),)
+    fact = LossFact(part="transfers", lost_ns=90 * MS, reasons=(), unknown_ns=0, gain=None, copies=copies)
+    assert len(advice(run(), [], [fact], [], [])) == 1
+    assert advice(run(launches=0), [], [fact], [], []) == []
 
 
 def test_a_slow_step_behind_the_percentile_is_said():

@@ -6,9 +6,10 @@ import pytest
 from first_screen_samples import tables
 
 from causeway.findings.first_screen import words
+from causeway.findings.first_screen.advice import of_rule
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan
-from causeway.findings.first_screen.work import PeakFact
+from causeway.findings.first_screen.work import PeakFact, rule_facts
 
 
 def answers(folder, values, counters):
@@ -64,3 +65,46 @@ def test_what_was_not_measured_bounds_no_kernel(compute, memory, said):
     """With the occupancy alone "bound by neither" was said."""
     fact = PeakFact(kernel="gemm", total_ns=0, launches=2, compute=compute, memory=memory, occupancy=0.2)
     assert words.of_peak(fact) == said
+
+
+@pytest.mark.parametrize(("timed", "first"), [(True, "copy"), (False, "gemm")])
+def test_the_rule_that_saves_most_is_advised(timed, first):
+    """With durations what it saves of all kernels, without them what it says of its kernel; less than 1 % is not said."""
+    rules = [
+        {"kernel": "gemm", "rule": "Occupancy", "speedup": 0.5, "text": "Too few warps, 1.5 of 8. See the guide."},
+        {"kernel": "copy", "rule": "Uncoalesced", "speedup": 0.3, "text": "Sectors (75% of 8) are unused. Look."},
+        {"kernel": "copy", "rule": "Stall", "speedup": 0.2, "text": "Waits."},
+        {"kernel": "tiny", "rule": "Stall", "speedup": 0.009, "text": "Waits."},
+    ]
+    rows = [{"short_name": name, "value_sum": ns} for name, ns in (("gemm", 100.0), ("copy", 900.0), ("tiny", 9.0))]
+    given = tables(targets={"gpu_time": rows} if timed else {}, capabilities=[{"tables": {}, "rules": rules}])
+    facts = rule_facts(given)
+    assert [fact.kernel for fact in facts] == (["copy", "gemm"] if timed else ["gemm", "copy"])
+    assert facts[0].kernel == first
+    said = {of_rule(fact).words: of_rule(fact).saved_ns for fact in facts}
+    assert said == {
+        "gemm: Nsight Compute's rule Occupancy estimates a speedup of 50 %. Too few warps, 1.5 of 8.": 50 * timed,
+        "copy: Nsight Compute's rule Uncoalesced estimates a speedup of 30 %. Sectors (75% of 8) are unused.": 270
+        * timed,
+    }
+
+
+def test_launches_without_a_counter_do_not_lower_its_mean(tmp_path):
+    counters = {"sm_throughput": [0.8, 0.1, None, 0.1], "gpu_time": [10.0, 1.0, 30.0, 1.0]}
+    said = [text for question, text in answers(tmp_path, {}, counters) if question == "Of the device's peak"]
+    assert said[0] == "gemm_kernel (40 ns): compute 80 % of peak; bound by compute."
+
+
+def test_the_occupancy_of_amds_counters_is_a_share(tmp_path):
+    """`rocprofv3 --pmc OccupancyPercent`: nothing of it was said."""
+    counters = {"OccupancyPercent": [20.0, 4.0, 30.0, 4.0], "gpu_time": [1.0, 9.0, 1.0, 9.0]}
+    said = [text for question, text in answers(tmp_path, {}, counters) if question == "Of the device's peak"]
+    assert said == ["copy_kernel (18 ns): occupancy 4 %.", "gemm_kernel (2 ns): occupancy 25 %."]
+
+
+def test_counters_that_do_not_add_up_are_told_by_their_means(tmp_path):
+    """Metrics of rocprof: of them nothing was said."""
+    counters = {"GPUBusy": [100.0, 50.0, None, 60.0], "names": ["a", "b", "c", "d"]}
+    assert answers(tmp_path, {"GPUBusy": "percent", "names": ""}, counters)[1:] == [
+        ("What fills the time", "On average: GPUBusy 70 %.")
+    ]

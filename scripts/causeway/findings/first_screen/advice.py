@@ -1,5 +1,6 @@
 """What to do: steps that follow from recorded facts, each with what it wins of the run; none where nothing helps."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from causeway.core.codes import (
     WITHIN_DEVICE,
     waits_for_engine,
 )
-from causeway.core.formatting import count, counted, first_of, time
+from causeway.core.formatting import count, counted, elided, first_of, time
 from causeway.core.vocabulary import OTHER_PROCESS
 from causeway.findings.first_screen.device_differences import SlowCopiesFact, TurnsFact
 from causeway.findings.first_screen.losses import BY_HOST, FOREIGN, LateRankFact, LossFact
@@ -35,10 +36,12 @@ from causeway.findings.first_screen.run_facts import (
     RunFact,
 )
 from causeway.findings.first_screen.words import detail_words, percent, slow_devices
-from causeway.findings.first_screen.work import WorkFact
+from causeway.findings.first_screen.work import RuleFact, WorkFact
 
 MOST = 2
 """Steps that are said."""
+LONGEST_RULE = 240
+"""Characters of what a rule says."""
 LEAST_DETAIL = 0.15
 """Share of idle time from which what is behind it is worth a step of its own."""
 MANY_WAITS = 0.25
@@ -91,7 +94,9 @@ def advice(
     steps += [of_turns(fact, run) for fact in turns]
     steps += [of_slow_copies(fact, run) for fact in slow_copies]
     for fact in losses:
-        if not turns or fact.part != COPIES:  # of devices that take turns the copies between them are a turn, too
+        if fact.part != COPIES or (
+            run.launches and not turns
+        ):  # copies between devices that take turns are a turn, too
             steps += against_loss(fact, run, has_late=bool(late))
     if not steps and kernels and run.launches:
         steps += _of_unfilled(kernels[0], run)
@@ -130,6 +135,13 @@ def of_slow_copies(fact: SlowCopiesFact, run: RunFact) -> Advice:
     return Advice(words=words, saved_ns=fact.lost_ns)
 
 
+def of_rule(fact: RuleFact) -> Advice:
+    """Return what a rule of Nsight Compute says of a kernel: its first sentence, and its own estimate."""
+    says = elided(re.split(r"(?<=[.])\s", fact.text, maxsplit=1)[0], LONGEST_RULE)
+    estimate = f"Nsight Compute's rule {fact.rule} estimates a speedup of {percent(fact.speedup)}"
+    return Advice(words=f"{fact.kernel}: {estimate}. {says}", saved_ns=round(fact.saved_ns))
+
+
 def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     """Return steps against idle time: none where it is not explained, or where a replay without it saves nothing."""
     lacking = "call stacks" if "ranges" in run.recorded else "ranges or call stacks"
@@ -154,7 +166,8 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     host -= min(host, fact.long_ns)
     starting = sum(ns for reason, _, ns in fact.reasons if reason == "start_up")
     is_launching = 2 * (host + starting) >= total and fact.lost_ns < LAUNCHING_NS * run.launches and not run.in_graphs
-    is_launching &= run.launches >= FEWEST_REPEATS  # a graph of fewer launches saves nothing worth its making
+    if is_launching and run.launches < FEWEST_REPEATS:
+        return steps  # so few launches take what launches take: neither a graph nor more records save it
     name, waits = fact.waits or ("", 0)
     is_ahead = (run.queued or 0.0) >= AHEAD
     # no graph holds many waits, and a host that runs ahead but for its waits does not launch too slowly

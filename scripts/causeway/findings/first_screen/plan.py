@@ -14,7 +14,7 @@ from causeway.core.schemas import Row
 from causeway.core.tables import read_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.findings.first_screen import words
-from causeway.findings.first_screen.advice import advice
+from causeway.findings.first_screen.advice import MOST, advice, of_rule
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison, step_times
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
@@ -24,8 +24,10 @@ from causeway.findings.first_screen.work import (
     cause_of_most,
     class_facts,
     counter_facts,
+    counter_means,
     kernel_facts,
     peak_facts,
+    rule_facts,
 )
 
 RECORDING = "Recording"
@@ -42,13 +44,14 @@ TO_DO = "What to do"
 NOT_SEARCHED = "Not searched"
 QUESTIONS = (RECORDING, COMPARED, RUN, STEP, WHERE, WHICH_RANK, OUTLIERS, FILLS, PEAK, VARIES, TO_DO, NOT_SEARCHED)
 """The questions of the first screen, in their order; each has a line only if it has an answer."""
-NO_IDLE_TIME = ("late_stamps", "unrecorded_steps", "missing_dispatches", "lost_launches")
+NO_IDLE_TIME = ("no_launches", "late_stamps", "unrecorded_steps", "missing_dispatches", "lost_launches")
 """Faults of a recording that leave idle time unknown."""
 ALSO_SAID = 0.5
 """Share of what the largest loss is worth from which a second one is said."""
 MOST_OUTLIERS = 3
 MOST_FAULTS = 2
 MOST_PEAKS = 3
+MOST_MEANS = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -310,6 +313,12 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         lines += [
             ScreenLine(question=FILLS, answer=words.of_counter(fact)) for fact in counter_facts(tables, MOST_PEAKS)
         ]
+    if [line.question for line in lines] == [RUN] and (means := counter_means(tables, MOST_MEANS)):
+        lines.append(ScreenLine(question=FILLS, answer=words.of_means(means)))
+    lines += [
+        ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
+        for step in map(of_rule, rule_facts(tables)[:MOST])
+    ]
     return lines
 
 

@@ -310,7 +310,7 @@ def of_loss(fact: LossFact, run: RunFact) -> str:
     words = f"{loss_headline(fact, run)}."
     if fact.part == OUTSIDE:
         return words
-    if fact.part == COPIES and fact.overlap_ns is not None:
+    if fact.part == COPIES and fact.overlap_ns is not None and run.launches:
         most = f"Overlap with compute wins {percent(fact.overlap_ns / run.elapsed_ns)} at most."
         return f"{words} {of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)} {most}"
     if fact.part == COMMUNICATION and fact.waited_ns:
@@ -410,7 +410,11 @@ def of_gap(fact: GapFact, run: RunFact) -> str:
     number = fact.count // fact.devices if each == " per GPU" else fact.count
     if number == 1:
         return f"A gap of {time(fact.longest_ns)}{each} at {time(fact.start_ns)}, {between}"
-    return f"{count(number)} gaps{each} of {time(fact.median_ns)}{longest}{once}, {between}"
+    shorter = fact.total_ns - fact.longest_ns
+    of = time(fact.median_ns)
+    if fact.count == 2 and fact.longest_ns > 1.2 * shorter:
+        of = f"{time(shorter)} and {of}"
+    return f"{count(number)} gaps{each} of {of}{longest}{once}, {between}"
 
 
 def of_event(fact: EventFact, run: RunFact) -> str:
@@ -500,30 +504,40 @@ def of_peak(fact: PeakFact) -> str:
     measured = {name: share for name, share in shares.items() if share is not None}
     parts = [f"{name} {percent(share)} of peak" for name, share in measured.items()]
     parts += [f"occupancy {percent(fact.occupancy)}"] if fact.occupancy is not None else []
-    bound = [name for name, share in measured.items() if share >= BOUND]
+    level = _level(fact)
+    bound = [name for name, share in measured.items() if share >= BOUND or (name == "memory" and level)]
     why = "small launches or latency"
     if fact.allowed is not None and fact.allowed < LITTLE_ALLOWED and fact.limited_by is not None:
         why = f"its {fact.limited_by} allow {percent(fact.allowed)} of the warps at once"
     verdict = f"; bound by neither: {why}" if len(measured) > 1 else ""
-    verdict = f"; bound by {' and '.join(bound)}{_level(fact)}" if bound else verdict
+    verdict = f"; bound by {' and '.join(bound)}{level}" if bound else verdict
     weight = time(fact.total_ns) if fact.total_ns else counted(fact.launches, "launch")
     return f"{fact.kernel} ({weight}): {', '.join(parts)}{verdict}."
 
 
 def _level(fact: PeakFact) -> str:
-    """Return the level of memory that binds a kernel, where that is a cache and its DRAM is half idle beside it."""
-    share = fact.memory or 0.0
-    dram = fact.levels.get("DRAM", share)
+    """Return the level of memory that binds a kernel, where that is a cache and its DRAM is half idle beside it: also
+    where all of memory counts less, as what Nsight Compute takes for it may leave out the first level.
+    """
+    dram = fact.levels.get("DRAM", fact.memory or 0.0)
     level = max(fact.levels, key=lambda name: fact.levels[name], default="DRAM")
-    if share < BOUND or level == "DRAM" or fact.levels[level] < BOUND or 2 * dram > fact.levels[level]:
+    share = fact.levels.get(level, 0.0)
+    if level == "DRAM" or share < BOUND or 2 * dram > share:
         return ""
-    return f", of it {level}, with DRAM at {percent(dram)}: uncoalesced or repeated accesses"
+    return f", of it {level} at {percent(share)}, with DRAM at {percent(dram)}: uncoalesced or repeated accesses"
 
 
 def of_counter(fact: CounterFact) -> str:
     """Return what a counter adds up to, and where most of it is."""
     total = quantity(fact.total, fact.unit)
     return f"{record_of(fact.name).label}: {total} in all, {percent(fact.share)} in {kernel_words(fact.kernel)}."
+
+
+def of_means(means: Sequence[tuple[str, str, float]]) -> str:
+    """Return the means of counters that do not add up."""
+    in_signs = [(record_of(name).label, unit.replace("percent", "%"), mean) for name, unit, mean in means]
+    each = ", ".join(f"{label} {quantity(mean, unit)}" for label, unit, mean in in_signs)
+    return f"On average: {each}."
 
 
 def _cause(feature: str, level: str | None, change_percent: float | None) -> str:

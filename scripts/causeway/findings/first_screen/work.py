@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from causeway.core.codes import COMMUNICATION_KERNEL
+from causeway.core.codes import COMMUNICATION_KERNEL, GPU_TIME
 from causeway.core.feature_registry import record_of
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import file_source, of_table, rows_where
@@ -194,9 +194,11 @@ class PeakFact:
 PEAKS = {
     "compute": ("sm_throughput",),
     "memory": ("gpu_comp_mem", "gpu_dram", "dram__throughput_avg_pct_of_peak_sustained_elapsed"),
-    "occupancy": ("occupancy_ratio",),
+    "occupancy": ("occupancy_ratio", "OccupancyPercent"),
 }
 """Counters of a launch that are shares of what the device can do, by what they say."""
+PER_CENT = ("OccupancyPercent",)
+"""Those of them that count to 100, of AMD's."""
 LEVELS = {"DRAM": ("gpu_dram",), "L2": ("l2_throughput",), "L1": ("l1_throughput",)}
 ALLOWED = ("Theoretical_Occupancy", "sm__maximum_warps_per_active_cycle_pct")
 BLOCK_LIMITS = {
@@ -225,7 +227,9 @@ def peak_facts(tables: RunTables, most: int) -> list[PeakFact]:
         if not any(columns[: len(PEAKS)]):
             continue
         weight = "gpu_time" if "gpu_time" in held else "1"
-        means = ", ".join(f"sum({name} * {weight}) / sum({weight})" if name else "NULL" for name in columns)
+        mean = f"sum({{0}} * {weight}) / sum({weight}) FILTER ({{0}} IS NOT NULL)"
+        shares = [f"{name} / 100" if name in PER_CENT else name for name in columns]
+        means = ", ".join(mean.format(share) if share else "NULL" for share in shares)
         time = f"sum({weight if weight != '1' else '0'})"
         rows = duckdb.execute(
             f"SELECT k.short_name, {time}, count(*), {means} FROM {LAUNCHES_WITH_COUNTERS}"  # noqa: S608
@@ -297,6 +301,67 @@ def counter_facts(tables: RunTables, most: int) -> list[CounterFact]:
             kernel, value = max(sums.items(), key=lambda pair: (pair[1], pair[0]))
             facts.append(CounterFact(name=name, unit=unit, total=total, kernel=kernel, share=value / total))
     return facts[:most]
+
+
+def counter_means(tables: RunTables, most: int) -> list[tuple[str, str, float]]:
+    """Return the first counters that are numbers, each with its unit and its mean over the launches that have it."""
+    import duckdb
+
+    means: list[tuple[str, str, float]] = []
+    units = {name: unit for export in tables.capabilities for name, unit in export["values"].items()}
+    for name, unit in units.items():
+        column = '"' + name.replace('"', '""') + '"'
+        sums = [
+            duckdb.execute(
+                f"SELECT sum(TRY_CAST({column} AS DOUBLE)), count(TRY_CAST({column} AS DOUBLE))"  # noqa: S608
+                " FROM read_parquet(?)",
+                [str(folder / "counters.parquet")],
+            ).fetchall()[0]
+            for folder, export in zip(tables.folders, tables.capabilities, strict=True)
+            if name in export["values"]
+        ]
+        launches = sum(count for _, count in sums)
+        if launches:
+            means.append((name, unit, math.fsum(total or 0.0 for total, _ in sums) / launches))
+        if len(means) == most:
+            break
+    return means
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleFact:
+    """What a rule of Nsight Compute estimates for a kernel: its speedup, and the share of the time of all kernels that
+    this saves, 0 to 1; without times `saved_ns` is 0, and the share is of the kernel alone.
+    """
+
+    kernel: str
+    rule: str
+    text: str
+    speedup: float
+    share: float
+    saved_ns: float
+
+
+def rule_facts(tables: RunTables) -> list[RuleFact]:
+    """Return the rule with the largest estimate of each kernel, the one that saves most first."""
+    times: Counter[str] = Counter()
+    for row in tables.targets.get(GPU_TIME, ()):
+        times[row["short_name"]] += row["value_sum"]
+    best: dict[str, RuleFact] = {}
+    for row in (row for export in tables.capabilities for row in export.get("rules", ())):
+        name = row["kernel"]
+        saved = row["speedup"] * times[name]
+        fact = RuleFact(
+            kernel=kernel_words(name),
+            rule=row["rule"],
+            text=row["text"],
+            speedup=row["speedup"],
+            share=saved / times.total() if times else row["speedup"],
+            saved_ns=saved,
+        )
+        best[name] = max(best.get(name, fact), fact, key=lambda fact: fact.share)
+    facts = sorted(best.values(), key=lambda fact: (-fact.share, fact.kernel, fact.rule))
+    return [fact for fact in facts if fact.share >= NOTICEABLE]
 
 
 def variation_facts(tables: RunTables, run: RunFact, between_ns: int = 0) -> list[VariationFact]:

@@ -17,7 +17,7 @@ WORK = (
         r"gemm|gemv|nvjet|cublas|cutlass|xmma|wgmma|matmul|mul_mat|(?:^|::|_)(?:mm|bmm|addmm|baddbmm|linear)(?:$|_)|^cijk"
         r"|splitk|mmq|tinygemm",
     ),
-    ("normalisation", r"norm|bn_fw|bn_bw|batchnorm"),
+    ("normalisation", r"(?<!vector_)norm(?!2(?:$|_))|bn_fw|bn_bw|batchnorm"),
     ("softmax", r"softmax"),
     ("embeddings", r"embedding"),
     ("optimizer and foreach", r"adam|sgd|lamb(?!da)|optimizer|multi_tensor_apply|shampoo|adagrad|_foreach|foreach_"),
@@ -25,7 +25,7 @@ WORK = (
     ("sampling", r"(?<!up)(?<!down)(?<!re)sampl|argmax|top_p|multinomial"),
     ("gather and scatter", r"gather|scatter|index_|indexselect|index(?:put|add)"),
     ("quantisation", r"quant|fp8|int8|scaled_"),
-    ("reductions", r"reduce|sum_|cumsum|scan"),
+    ("reductions", r"reduce|sum_|cumsum|scan|norm2|nrm2|vector_norm"),
     ("pooling", r"pool"),
     (
         "elementwise",

@@ -8,7 +8,10 @@ import codecs
 import csv
 import io
 import re
+from collections import deque
 from collections.abc import Collection, Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,6 +29,8 @@ from causeway.readers.containers.parquet_sizes import check_sizes
 BLOCK_BYTES = 8 << 20
 BLOCK_ROWS = 1 << 15
 LONGEST_CELL = 1 << 24
+MOST_COMMENTS = 100
+"""Lines at the begin of a file among which its header is."""
 RETRIES = 40
 """Columns that may turn out to be text after the first block before all columns are tried one by one."""
 
@@ -34,7 +39,7 @@ Block = tuple[int, dict[str, pa.Array]]
 
 
 class PlainCsv:
-    """A CSV file; commas, semicolons or tabs, whichever the header has most of.
+    """A CSV file; commas, semicolons or tabs, whichever the header has most of. Lines with # above it are comments.
 
     Parameters
     ----------
@@ -55,9 +60,14 @@ class PlainCsv:
         self.first_bad = ""
         self.size = path.stat().st_size
         with open(path, encoding="utf-8-sig", errors="replace", newline="") as text:
-            line = text.readline(1 << 24)
-            self.delimiter = max(",;\t", key=line.count)
+            head = list(islice(iter(partial(text.readline, LONGEST_CELL), ""), MOST_COMMENTS))
+            comments = next((index for index, line in enumerate(head) if not line.startswith("#")), 0)
+            self.delimiter = max(",;\t", key=head[comments].count) if head else ","
+            if comments and head[comments - 1].count(self.delimiter) == head[comments].count(self.delimiter):
+                comments -= 1  # that line is the header
+            self._above = comments + 1
             text.seek(0)
+            deque(islice(text, comments), 0)
             csv.field_size_limit(LONGEST_CELL)
             try:
                 self.columns = [clean_text(name) for name in next(csv.reader(text, delimiter=self.delimiter), [])]
@@ -123,7 +133,7 @@ class PlainCsv:
             yield from pacsv.open_csv(
                 self.path if mended is None else pa.PythonFile(mended, "r"),
                 read_options=pacsv.ReadOptions(
-                    use_threads=False, block_size=BLOCK_BYTES, column_names=names, skip_rows=1
+                    use_threads=False, block_size=BLOCK_BYTES, column_names=names, skip_rows=self._above
                 ),
                 parse_options=pacsv.ParseOptions(
                     delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=self._skip

@@ -1,12 +1,14 @@
-"""Nsight Compute CSV, long form: one row per launch and metric, to one row per launch with one column per metric.
+"""Nsight Compute CSV, long form: one row per launch and metric, to one row per launch with one column per metric; and
+the details page as `ncu` prints it without `--csv`, which is made into that form.
 
 The text before the header is the program's own output. Rows are ragged: metric rows have one trailing empty field
-instead of the fields of the rule columns, rule rows have no metric. Everything is found by column name; names of
-processes and hosts are not read.
+instead of the fields of the rule columns, rule rows have no metric: those are kept that estimate what a kernel's whole
+run time gains. Everything is found by column name; names of processes and hosts are not read.
 """
 
 import csv
 import io
+import math
 import re
 from array import array
 from pathlib import Path
@@ -18,6 +20,7 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import PRINTED_BYTES, first_bytes
+from causeway.readers.common.kernel_names import clean_text, short_name
 from causeway.readers.common.numbers import base_unit, integer, notation, scaled_integer, sizes_of, without_instances
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_lines import MendedLines
@@ -30,10 +33,21 @@ FIELD_BYTES = 64 << 20
 TAIL_BYTES = 4 << 20
 """How much of the file's end is looked at for an unfinished last line."""
 
+MOST_RULES = 1000
+"""Rules that are kept, each of one kernel."""
+
 HEADER = ["ID", "Process ID"]
 """How a header begins."""
 
 _HEADER = re.compile(r'^\ufeff?"?ID"?([,;\t])"?Process ID"?\1')
+_CSV = re.compile(rb'^(?:\xef\xbb\xbf)?"?ID"?([,;\t])"?Process ID"?\1', re.MULTILINE)
+_LAUNCH = re.compile(
+    r"\s*(?P<kernel>\S.*?)(?:,? (?P<grid>\([\d, ]+\))x(?P<block>\([\d, ]+\))|, \d{4}-\w{3}-\d\d [\d:]+), Context \w+,"
+    r" Stream \w+(?:, Device (?P<device>\d+), CC (?P<compute_capability>[\d.]+))?\s*"
+)
+"""The line with which a printed page begins a launch."""
+_PROCESS = re.compile(r"\[(\d+)\] \S+@\S+\s*")
+_ESTIMATE = re.compile(r"\s*OPT\s+Est\. (Local )?Speedup: ([\d.,]+)%\s*")
 _MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 ADVICE = (
     "Capture again with `ncu --csv --page details` (or raw) and check that kernels run; the messages in the file say"
@@ -52,9 +66,7 @@ def probe(path: Path) -> bool:
     except OSError as error:
         fail_if_of_the_machine(error)
         return False
-    return bool(
-        re.search(rb'^(?:\xef\xbb\xbf)?"?ID"?([,;\t])"?Process ID"?\1', head, re.MULTILINE) or _MESSAGE.search(head)
-    )
+    return bool(_CSV.search(head) or _MESSAGE.search(head) or _is_printed(head))
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -65,15 +77,78 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     ExportError
         If the capture failed, no launch has a metric, or the file is cut; what stands before the cut is kept.
     """
+    head = first_bytes(path, PRINTED_BYTES)
+    made = sink.folder / ".printed.csv"
+    if not _CSV.search(head) and _is_printed(head):
+        _write_rows(path, made)
+        path = made
     try:
         reader = NcuReader(path, sink, options, european=False)
         failure = reader.read()
     except _Restart:
         reader = NcuReader(path, sink, options, european=True)
         failure = reader.read()
+    made.unlink(missing_ok=True)
     reader.hand_over()
     if failure:
         raise failure
+
+
+def _is_printed(head: bytes) -> bool:
+    """Return whether a text begins with a page that is printed for people."""
+    lines = head.decode("utf-8", "replace").splitlines()
+    return any("Context " in line and _LAUNCH.fullmatch(line) for line in lines)
+
+
+def _write_rows(path: Path, made: Path) -> None:
+    """Write a printed page as rows of the long form: metrics stand under dashes as wide as their columns, what a rule
+    says after its estimate, to an empty line or dashes.
+    """
+    header = ["ID", "Process ID", "Kernel Name", "Grid Size", "Block Size", "Device", "CC", "Section Name"]
+    header += ["Metric Name", "Metric Unit", "Metric Value", *column_map("ncu")["rules"].values()]
+    with (
+        open(path, encoding="utf-8-sig", errors="replace") as text,
+        open(made, "w", encoding="utf-8", newline="") as file,
+    ):
+        rows = csv.writer(file)
+        rows.writerow(header)
+        launch = -1
+        process = "0"
+        section = ""
+        of_launch: list[str] = []
+        spans: list[tuple[int, int]] = []
+        says: list[str] = []
+        estimate = None
+        for line in text:
+            bare = line.rstrip()
+            dashes = [match.span() for match in re.finditer("-+", bare)] if not bare.strip(" -") else []
+            if estimate and (dashes or not bare):
+                kind = "local" if estimate[1] else "global"
+                rule = [section, " ".join(says), kind, estimate[2]]
+                rows.writerow([launch, process, *of_launch, section, "", "", "", *rule])
+                estimate = None
+                says = []
+            if match := _PROCESS.fullmatch(line):
+                process = match[1]
+            elif match := _LAUNCH.fullmatch(line):
+                launch += 1
+                of_launch = [match[name] or "" for name in ("kernel", "grid", "block", "device", "compute_capability")]
+                spans = []
+            elif launch >= 0 and bare.lstrip().startswith("Section: "):
+                section = bare.partition("Section: ")[2]
+                spans = []
+            elif len(dashes) == 3:
+                spans = dashes
+            elif match := _ESTIMATE.fullmatch(line):
+                estimate = match
+            elif estimate:
+                says.append(bare.strip())
+            elif spans and bare:
+                cells = [bare[begin:end].strip() for begin, end in spans]
+                if cells[2] and cells[0] != "Metric Name" and not bare[: spans[0][0]].strip():
+                    rows.writerow([launch, process, *of_launch, section, *cells, "", "", "", ""])
+            else:
+                spans = []
 
 
 def other_page(source: str, line: int) -> ExportError:
@@ -109,6 +184,7 @@ class NcuReader:
         self.shape: dict[str, array] = {}
         self.metrics_of = array("q")
         self.lengths: set[int] = set()
+        self.rules: dict[tuple[int, str], dict[int, tuple[float, str]]] = {}  # (kernel, rule) -> launch -> estimate
         self.segment = self.rows = self.bad = self.mixed = self.other_page = 0
         self.first_bad = ""
         self.delimiter = ","
@@ -191,6 +267,8 @@ class NcuReader:
                 ADVICE,
             )
         self.columns = position
+        rules = {ours: header.index(raw) for ours, raw in self.map["rules"].items() if raw in header}
+        self.rule_columns = rules if len(rules) == len(self.map["rules"]) else {}
         self.width = len(header)
         self.needed = 1 + max(position.values())
 
@@ -247,6 +325,19 @@ class NcuReader:
             section = row[columns["section"]] if "section" in columns else ""
             unit = row[columns["unit"]] if "unit" in columns else ""
             self._value(launch, section, metric, unit, row[columns["value"]])
+        elif self.rule_columns and len(row) == self.width:
+            self._rule(row)
+
+    def _rule(self, row: list[str]) -> None:
+        """Remember what a rule estimates for a launch, its largest estimate; one of a part of the kernel's work is none
+        of its run time.
+        """
+        columns = self.rule_columns
+        speedup = self.table.parse(row[columns["speedup"]])
+        if row[columns["type"]] == "global" and speedup is not None and 0 < speedup <= 100:
+            launch = self._launch(row)
+            launches = self.rules.setdefault((self.kernel[launch], row[columns["rule"]]), {})
+            launches[launch] = max(launches.get(launch, (0.0, "")), (speedup / 100, row[columns["text"]]))
 
     def _launch(self, row: list[str]) -> int:
         """Return the number of a row's launch."""
@@ -302,6 +393,15 @@ class NcuReader:
         most = int(counts.max())
         sink.issues.add("incomplete_launches", int((counts < most).sum()), f"fewer than {most} metrics")
         sink.count_unnamed(np.array(self.kernel))
+        sink.facts.rules = [
+            {
+                "kernel": short_name(sink.kernels.texts[kernel]),
+                "rule": clean_text(rule),
+                "speedup": math.fsum(speedup for speedup, _ in launches.values()) / self.kernel.count(kernel),
+                "text": clean_text(max(launches.values())[1]),
+            }
+            for (kernel, rule), launches in sorted(self.rules.items())[:MOST_RULES]
+        ]
         process = np.array(self.process)
         sink.processes.note(process, np.zeros(len(process), np.int64), launches=True)
         shape = {name: self._dense(values, len(process)) for name, values in self.shape.items()}

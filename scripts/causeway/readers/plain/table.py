@@ -5,6 +5,7 @@ A file is read block by block, so that memory does not grow with its rows; only 
 all at once.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,10 @@ ALL_LAUNCHES = "(all launches)"
 """The kernel of a table without a kernel column."""
 
 TELEMETRY_ADVICE = "Name it in a sheet of telemetry (docs/telemetry.md), beside the export of a run."
+
+RENAME = "Rename them; if the first line holds values, write a header above it."
+_TIME = re.compile(r"time|duration|latency|elapsed|(?:^|_)[numµ]?s(?:ec)?$", re.IGNORECASE)
+"""Names of columns that may be what was measured."""
 
 ORDERED_ROWS = 1 << 15
 """Rows per block that are handed over when the file's order is not the rows' order."""
@@ -81,13 +86,13 @@ class TableReader:
         columns = self.table.columns
         twice = sorted(name for name, count in Counter(columns).items() if count > 1)
         if twice:
-            raise self._error(
-                f"columns occur twice: {', '.join(twice[:5])}", "a header with distinct names", "Rename them."
-            )
+            raise self._error(f"columns occur twice: {', '.join(twice[:5])}", "a header with distinct names", RENAME)
         if not self.targets:
             wanted = " or ".join(self.options.targets)
             have = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
-            advice = "Rename the column, or name it under `targets.tables` in the configuration."
+            times = filter(_TIME.search, filter(str.isidentifier, columns))
+            name = next(times, "COLUMN")
+            advice = f"Rename the column, or name it: `causeway run FILE --set targets.tables=[{name}]`."
             if tool := _telemetry(columns):
                 advice += f" Is it telemetry of {tool}? {TELEMETRY_ADVICE}"
             raise self._error(

@@ -84,6 +84,7 @@ class Facts:
     queue_known: int = 0
     migrations: int = 0
     recording: str | None = None
+    rules: list[dict[str, Any]] = field(default_factory=list)
 
 
 class Sink:

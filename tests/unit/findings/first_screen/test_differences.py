@@ -192,7 +192,11 @@ def test_what_binds_a_kernel_names_the_level_of_memory_and_what_its_occupancy_is
     assert words.of_peak(replace(limited, allowed=0.9)).endswith("bound by neither: small launches or latency.")
     bound = replace(fact, memory=0.93, levels={"DRAM": 0.31, "L2": 0.93, "L1": 0.62})
     assert words.of_peak(bound).endswith(
-        "bound by memory, of it L2, with DRAM at 31 %: uncoalesced or repeated accesses."
+        "bound by memory, of it L2 at 93 %, with DRAM at 31 %: uncoalesced or repeated accesses."
+    )
+    first = replace(fact, memory=0.49, levels={"DRAM": 0.01, "L2": 0.01, "L1": 0.98})  # a naive matrix product
+    assert words.of_peak(first).endswith(
+        "bound by memory, of it L1 at 98 %, with DRAM at 1 %: uncoalesced or repeated accesses."
     )
     assert words.of_peak(replace(bound, levels={"DRAM": 0.9, "L2": 0.93})).endswith("; bound by memory.")
 

@@ -107,14 +107,7 @@ REPORTS = {  # what it is, a part of what to do, text
         "--csv --page raw",
         '"File Path","/x/k.cu"\n"Line No","Source","Address","Source","# Samples"\n"7","y = x;","7f00","EXIT","2"\n',
     ),
-    "Nsight Compute as text, until 2022": (
-        "a page of Nsight Compute as text",
-        "--csv --page raw",
-        "==PROF== Connected to process 7\n[7] app@127.0.0.1\n  k(int), 2021-Dec-02 10:11:12, Context 1, Stream 7\n"
-        "    Section: GPU Speed Of Light Throughput\n    ------------ ------- --------\n"
-        "    Duration     usecond    56.10\n    ------------ ------- --------\n",
-    ),
-    "Nsight Compute as text": (
+    "Nsight Compute as text, with columns that are not its own": (
         "a page of Nsight Compute as text",
         "--csv --page raw",
         "==PROF== Connected to process 7\n  k(int) (8, 1, 1)x(64, 1, 1), Context 1, Stream 7\n    Section: Occupancy\n"

@@ -322,3 +322,82 @@ def test_the_compute_capability_of_each_device_is_kept(tmp_path):
 def test_the_compute_capability_of_a_real_capture(data, tmp_path):
     export = Read(data / "ncu_csv/nsightful/copy_blocked.csv", tmp_path / "t")
     assert export.devices.column("compute_capability").to_pylist() == ["7.5"]
+
+
+def test_what_rules_estimate_of_the_whole_run_time_is_kept(tmp_path):
+    """Of two estimates for a launch the larger counts; a local one is of a part of the kernel's work."""
+    header = LONG.replace("\n", ',"Rule Name","Rule Type","Rule Description",')
+    header += '"Estimated Speedup Type","Estimated Speedup"\n'
+    rules = [
+        (0, "Stall", "OPT", "Waits. Often.", "global", "40.0"),
+        (0, "Stall", "OPT", "Queues.", "global", "20.0"),
+        (0, "Pipes", "OPT", "Under-used.", "local", "98.9"),
+        (0, "Roofline", "INF", "3 % of FP32.", "", ""),
+        (1, "Stall", "OPT", "Less.", "global", "10.0"),
+    ]
+    lines = [f'"{launch}","9","a","h","void k<2>(int)","t","1","7","S","Time","ns","5",\n' for launch in (0, 1, 2)]
+    for launch, *cells in rules:
+        lines.append(
+            f'"{launch}","9","a","h","void k<2>(int)","t","1","7","Stats","","","","' + '","'.join(cells) + '"\n'
+        )
+    path = tmp_path / "x.csv"
+    path.write_text(header + "".join(lines), encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert (export.status, export.counters.num_rows) == ("read", 3)
+    (rule,) = export.capabilities["rules"]
+    assert rule == {"kernel": "k", "rule": "Stall", "speedup": pytest.approx(0.5 / 3), "text": "Waits. Often."}
+
+
+PAGE = """==PROF== Profiling "scale" - 0: 0%....50%....100% - 8 passes
+size 4096
+[77] app@127.0.0.1
+  scale(float *, int) (4, 2, 1)x(64, 1, 1), Context 1, Stream 7, Device 0, CC 8.6
+    Section: GPU Speed Of Light Throughput
+    ----------------------- ----------- ------------
+    Metric Name             Metric Unit Metric Value
+    ----------------------- ----------- ------------
+    Elapsed Cycles                cycle        3,268
+    DRAM Throughput                   %        12.50
+    Duration                         us         5.66
+    ----------------------- ----------- ------------
+
+    OPT   Est. Speedup: 92.5%
+          The grid is too small: 8 blocks for 40
+          multiprocessors. Enlarge it.
+
+    Section: Launch Statistics
+    ----------- --------------- ------------
+    Metric Name     Metric Unit Metric Value
+    ----------- --------------- ------------
+    Registers Per Thread
+    Threads              thread          512
+    ----------- --------------- ------------
+
+    OPT   Est. Local Speedup: 50%
+          Occupancy.
+
+  void sum<float, 8>(T1 *), 2023-Mar-17 14:00:06, Context 1, Stream 7
+    Section: GPU Speed Of Light Throughput
+    ----------------------- ----------- ------------
+    Duration                         ms         1.50
+    ----------------------- ----------- ------------
+"""
+
+
+@pytest.mark.parametrize("page", [PAGE, PAGE.partition("size 4096\n")[2]])
+def test_a_page_that_is_printed_for_people_is_read(tmp_path, page):
+    """`ncu ./app > page.txt`, and a part of it pasted without the messages of ncu."""
+    path = tmp_path / "page.txt"
+    path.write_text(page, encoding="utf-8")
+    export = Read(path, tmp_path / "t")
+    assert export.status == "read"
+    rows = export.counters.to_pylist()
+    assert [row["gpu_time"] for row in rows] == [5660.0, 1.5e6]
+    assert (rows[0]["gpu_dram"], rows[1]["gpu_dram"]) == (0.125, None)
+    assert [row["short_name"] for row in export.kernels.to_pylist()] == ["scale", "sum"]
+    shapes = [(row["grid_x"], row["grid_y"], row["block_x"]) for row in export.configurations.to_pylist()]
+    assert shapes == [(4, 2, 64), (None, None, None)]
+    (rule,) = export.capabilities["rules"]
+    assert rule["text"] == "The grid is too small: 8 blocks for 40 multiprocessors. Enlarge it."
+    assert (rule["kernel"], rule["rule"], rule["speedup"]) == ("scale", "GPU Speed Of Light Throughput", 0.925)
+    assert not list((tmp_path / "t").glob(".printed*"))

@@ -180,3 +180,33 @@ def test_thousands_of_columns(tmp_path):
     np.savetxt(tmp_path / "x.csv", values, delimiter=",", header=header, comments="", fmt="%.0f")
     export = Read(tmp_path / "x.csv", tmp_path / "t")
     assert export.counters.column("x2998").to_numpy().tolist() == values[:, -1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("# of ncu, one run\n# means\ny,x,z\n1,2,3\n", ["x", "y", "z"]),
+        ("# a, b\n#y,x\n1,2\n", None),
+        ("#id,y\n1,2\n", ["#id", "y"]),
+    ],
+)
+def test_lines_with_a_sign_above_the_header_are_comments(tmp_path, text, columns):
+    export = read(tmp_path, text)
+    if columns is None:
+        assert "it has #y, x" in export.error["found"]
+    else:
+        assert list(export.capabilities["values"]) == columns
+        assert export.counters.num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "name"), [("kernel_id,time_ms,ok", "time_ms"), ("a,b us", "COLUMN"), ("n,run_ns", "run_ns")]
+)
+def test_the_column_that_may_be_meant_is_named(tmp_path, header, name):
+    advice = read(tmp_path, f"{header}\n{'1,' * header.count(',')}1\n").error["advice"]
+    assert advice == f"Rename the column, or name it: `causeway run FILE --set targets.tables=[{name}]`."
+
+
+@pytest.mark.parametrize("column", ["kernel", "kernel_name", "Kernel_Name", "KernelName", "Kernel Name"])
+def test_a_column_of_kernels_may_be_called_as_profilers_call_it(tmp_path, column):
+    assert read(tmp_path, f"y,{column}\n1,a\n2,b\n").kernels.column("name").to_pylist() == ["a", "b"]
