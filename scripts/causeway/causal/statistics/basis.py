@@ -51,10 +51,19 @@ def normal_scores(values: np.ndarray) -> np.ndarray:
 
 
 def average_ranks(values: np.ndarray) -> np.ndarray:
-    """Return the rank of each finite number in `values`, shape (n,), from 1 on; ties get their average rank.
+    """Return the ranks of numbers, from 1 on; ties get their average rank.
 
     pandas, which is loaded in any case: scipy's `rankdata` gives the same bits, and half a second of CPU time goes into
     loading it.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n,)
+        Finite.
+
+    Returns
+    -------
+    ndarray of float, shape (n,)
     """
     return pd.Series(values).rank().to_numpy()
 
