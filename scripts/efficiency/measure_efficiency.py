@@ -45,7 +45,10 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
 
 def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
-    with running(options, *(module for name in options.parts for module in MODULES[name])) as (ranks, parts):
+    with running(options, *(module for name in options.parts for module in MODULES[name]), many_passes=True) as (
+        ranks,
+        parts,
+    ):
         for name in options.parts:
             PARTS[name](options, ranks, parts)
 

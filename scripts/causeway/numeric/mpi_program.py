@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from causeway.core.tables import folder_bytes
+from causeway.numeric.compiled.functions import begin_compiled
 from causeway.numeric.mpi import Ranks, ending_together
 from causeway.numeric.parts import Parts
 
@@ -45,8 +47,14 @@ def by_export(options: argparse.Namespace, values: list[str]) -> dict[str, str]:
     return dict(zip(options.exports, values, strict=False))
 
 
+MANY_BYTES = 64 << 10
+"""Tables of which a program that goes over them many times takes more rows than are worth taking uncompiled: some three
+hundred launches with their calls.
+"""
+
+
 @contextlib.contextmanager
-def running(options: argparse.Namespace, *modules: str) -> Iterator[tuple[Ranks, Parts]]:
+def running(options: argparse.Namespace, *modules: str, many_passes: bool = False) -> Iterator[tuple[Ranks, Parts]]:
     """Run a program over its ranks, which end together (`ending_together`), once its modules were imported; give the
     ranks, and the parts of the step.
 
@@ -56,8 +64,12 @@ def running(options: argparse.Namespace, *modules: str) -> Iterator[tuple[Ranks,
         From a parser of `parser_of`.
     *modules : str
         Names of the modules that do the work.
+    many_passes : bool
+        Whether it goes over its tables many times, so that it does better compiled where they are not small.
     """
     with ending_together(options.ranks, options.log) as ranks:
         ranks.load(*modules)
+        if many_passes and sum(map(folder_bytes, folders_of(options))) > MANY_BYTES:
+            begin_compiled()
         with Parts(ranks, options.code) as parts:
             yield ranks, parts

@@ -18,7 +18,7 @@ from causeway.causal.data.scopes import Totals
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.effects.time_model import DRAWS, TimeModel
 from causeway.causal.preparation.numeric_columns import CLIP_SD
-from causeway.causal.statistics.basis import two_valued
+from causeway.causal.statistics.basis import average_ranks, two_valued
 
 NEAR = 1 / 3
 """Share of a configuration's launches, by rank of the cause, that stand for a value."""
@@ -46,12 +46,10 @@ def near_level(values: np.ndarray, configuration: np.ndarray, donors: np.ndarray
         codes = values @ np.arange(1.0, values.shape[1] + 1.0) if values.ndim > 1 else values
         numbers = np.unique(codes, return_inverse=True)[1] + configuration.astype(np.int64) * len(values)
         return np.isin(numbers, numbers[donors])
-    from scipy.stats import rankdata  # a second of CPU time, where it is needed
-
     ranks = np.empty(values.size)
     for code in np.unique(configuration):
         own = configuration == code
-        ranks[own] = (rankdata(values[own]) - 0.5) / own.sum()
+        ranks[own] = (average_ranks(values[own]) - 0.5) / own.sum()
     middle = np.clip(ranks[donors], NEAR / 2, 1 - NEAR / 2)
     return (values == values[donors]) | (np.abs(ranks - middle) <= NEAR / 2)
 

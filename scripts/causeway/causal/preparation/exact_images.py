@@ -20,7 +20,6 @@ which x was found out need not find out the image: a rate is a product with the 
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from causeway.causal.data.observations import FEW_VALUES, FEWEST_ROWS
 from causeway.causal.preparation.numeric_columns import NumericColumn
@@ -339,8 +338,10 @@ def product_images(
     are looked up among their projections on a few orthonormal directions, which never lengthen a distance.
     """
     computed = np.zeros(len(columns), bool)
-    if len(columns) < 2 or time.size <= PROJECTIONS:
+    if len(columns) < 2 or time.size <= PROJECTIONS or not np.any(counters):
         return computed
+    from scipy.spatial import cKDTree  # a third of a second, which only datasets with counters need
+
     directions = np.linalg.qr(generator(0, "exact images").standard_normal((time.size, PROJECTIONS)))[0]
     projected = np.stack([_projected(column, directions) for column in columns])
     tree = cKDTree(np.concatenate([projected, -projected]))

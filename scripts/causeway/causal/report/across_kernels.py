@@ -216,10 +216,12 @@ def correct(outcomes: Sequence[Outcome]) -> list[Outcome]:
     Y. Benjamini, M. Bogomolov, Selective inference on multiple families of hypotheses, J. R. Stat. Soc. B 76 (2014)
     297.
     """
-    from scipy.stats import false_discovery_control  # a second of CPU time, where it is needed
-
     tested = [outcome.p_value for outcome in outcomes if outcome.p_value is not None]
-    q_values = iter(false_discovery_control(np.asarray(tested, dtype=float)))
+    q_values = iter(tested)
+    if len(tested) > 1:
+        from scipy.stats import false_discovery_control  # a second of CPU time, where it is needed
+
+        q_values = iter(false_discovery_control(np.asarray(tested, dtype=float)))
     of_kernels = [None if outcome.p_value is None else float(next(q_values)) for outcome in outcomes]
     n_selected = sum(q is not None and q <= SIGNIFICANT for q in of_kernels)
     return [

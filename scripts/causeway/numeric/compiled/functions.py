@@ -191,6 +191,13 @@ array here, or copies one to another. With `forceinline=True` a part of a loop t
 """
 
 
+def begin_compiled() -> None:
+    """Compile, or load, from the first call on: for a program that takes more than `FEW_ROWS` in any case, which gains
+    nothing by those that it would take uncompiled before.
+    """
+    _INTERPRETED.rows = FEW_ROWS
+
+
 def make_ready() -> None:
     """Compile, or load, every function of the imported modules: before a measured pass, and to fill the cache."""
     for function in list(_EVERY):
