@@ -16,6 +16,7 @@ from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.device_differences import slow_copies_facts, turns_facts
 from causeway.findings.first_screen.first_steps import first_step_facts
 from causeway.findings.first_screen.late_in_mpi import late_in_mpi
+from causeway.findings.first_screen.outliers import slow_step_facts
 from causeway.findings.first_screen.run_facts import IDLE, StepsFact, recording_facts
 from causeway.findings.first_screen.work import PeakFact, _after_pause, _least
 from causeway.findings.first_screen.work_classes import work_of
@@ -161,11 +162,42 @@ def test_a_first_step_is_said_to_be_longer_and_why(tmp_path):
         [dict(zip(("configuration", "rank", "start_ns", "duration_ns"), one, strict=True)) for one in columns],
     )
     given = first_step(0, 90, tmp_path)
-    given = replace(given, efficiency=given.efficiency | {"origin_ns": 0})
+    given = replace(given, efficiency=given.efficiency | {"origin_ns": 5000 * MS})  # steps bear the dataset's own times
     (fact,) = first_step_facts(given, run(steps=STEPS))
     assert words.of_first_step(fact) == (
         "The first step (0) takes 100 ms, the others 10 ms: 90 ms more compute, most in tried, which no other step runs"
     )
+
+
+def test_slow_steps_are_told_by_what_only_they_hold(tmp_path):
+    """Six steps of 10 ms, in the second and the fifth of which a prefill is 30 ms longer."""
+    starts = [0, 10, 50, 60, 70, 110]
+    slow = (1, 4)
+    rows = [
+        {"rank": 0, "step": at, "start_ns": start * MS, "duration_ns": (40 if at in slow else 10) * MS}
+        for at, start in enumerate(starts)
+    ]
+    document = {"cause": "added_launches", "cause_ns": 30 * MS, "usual_ns": 10 * MS, "name": None, "rank": 0}
+    document = {"slow": [document | {"step": at, "duration_ns": 40 * MS} for at in slow]}
+
+    def told(*names):
+        """Write ranges of each step, and return what is said of the slow ones."""
+        ranges = [
+            {"rank": 0, "start_ns": (starts[at] + 1) * MS, "duration_ns": MS, "name": name.format(at=at)}
+            for at, of_step in enumerate(names)
+            for name in of_step
+        ]
+        written(tmp_path, "ranges", ranges)
+        given = replace(tables(folders=[tmp_path]), steps=document, steps_table=pa.Table.from_pylist(rows))
+        (fact,) = slow_step_facts(given, run(steps=STEPS))
+        return words.of_slow_steps(fact, run(steps=STEPS, ranks=1))
+
+    usual = "60 ms longer than usual (10 ms), as more launches than usual"
+    each = [(f"context_{512 * (at in slow)} of {{at}}", "forward {at}") for at in range(6)]
+    assert told(*each) == f"Steps 1, 4: {usual}; only they hold context_512 of 4"
+    assert told(*[("forward {at}", "step {at}") for at in range(6)]) == f"Steps 1, 4: {usual}"
+    assert told(*[("evaluate",) if at in (1, 2, 4) else () for at in range(6)]) == f"Steps 1, 4: {usual}"
+    assert told(*[("evaluate",) if at == 1 else () for at in range(6)]) == f"Steps 1, 4: {usual}"
 
 
 def test_a_kernel_that_is_slower_behind_a_pause_of_its_device_is_known(tmp_path):
