@@ -1,16 +1,21 @@
-"""How the devices of a run differ where they should be alike: which take turns, and which copy more slowly."""
+"""How the devices of a run differ where they should be alike: which take turns, which copy more slowly, and of a table
+of measurements which node or other place stands apart.
+"""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from causeway.core.codes import COPY_KINDS, MIGRATIONS, WITHIN_DEVICE
-from causeway.core.queries import in_document
+from causeway.core.queries import file_source, in_document
 from causeway.core.schemas import Row
 from causeway.events.event_blocks import Block, chunks, merged, times
 from causeway.findings.first_screen.run_facts import IDLE, NOTICEABLE, RunFact, RunTables
@@ -21,6 +26,14 @@ LEAST_PART = 0.1
 """Share of that time that each device works at least: one that waits for all of the run takes no turn."""
 TIMES_SLOWER = 1.5
 """Times by which copies are slower on some devices than on the fastest, to be said."""
+LEAST_APART = 0.5
+"""Share of a table's variance within configurations from which one place stands for it."""
+LEAST_CLOCK = 0.02
+"""Share by which a clock changes to be worth a word, as for late ranks."""
+PLACES = re.compile(r"^(node|host|hostname|machine|gpu|device|card|slot|socket|rank)(_?(id|name|index|number))?$", re.I)
+"""Columns that say where a row was measured, also as numbers."""
+CLOCKS = re.compile(r"clock|freq|[mg]hz", re.I)
+"""Columns of clocks."""
 ALIKE_SIZES = 2.0
 """Times by which the mean sizes of copies on two devices differ at most, for their speeds to be compared."""
 
@@ -137,3 +150,102 @@ def _slow_copies(path: str, kind: int, copies: Mapping[int, Row]) -> list[SlowCo
 
 def _speed(rows: Sequence[Row]) -> float:
     return sum(row["bytes"] for row in rows) / sum(row["sized_ns"] for row in rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApartFact:
+    """A place, or level of another text column, whose rows of a table stand apart from all others.
+
+    Attributes
+    ----------
+    column, level : str
+    rows, of : int
+        Its rows, and all.
+    mean, others : float
+        Of the measured value, there and elsewhere.
+    share : float
+        Of the variance within configurations that lies between the two, 0 to 1.
+    clock : (str, float, float) or None
+        The column of a clock that differs most, and its means there and elsewhere.
+    """
+
+    column: str
+    level: str
+    rows: int
+    of: int
+    mean: float
+    others: float
+    share: float
+    clock: tuple[str, float, float] | None
+
+
+def apart_fact(tables: RunTables, target: str) -> ApartFact | None:
+    """Return the one level of a text column, or column of places, between whose rows and all others most of a table's
+    variance within configurations lies; None without one.
+    """
+    facts = [fact for folder in tables.folders for fact in _apart(folder / "counters.parquet", target)]
+    return max(facts, key=lambda fact: (fact.share, fact.column, fact.level), default=None)
+
+
+def _apart(path: Path, target: str) -> list[ApartFact]:
+    import duckdb
+
+    if not path.is_file():
+        return []
+    schema = pq.read_schema(path)
+    texts = [
+        field.name
+        for field in schema
+        if field.name != target
+        and (pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or PLACES.match(field.name))
+    ]
+    if target not in schema.names or not texts:
+        return []
+    clocks = [field.name for field in schema if CLOCKS.search(field.name) and pa.types.is_floating(field.type)]
+    connection = duckdb.connect()
+    value = _quoted(target)
+    connection.execute(
+        f"CREATE VIEW rows AS SELECT *, {value} - avg({value}) OVER (PARTITION BY configuration) AS measured"  # noqa: S608
+        f" FROM {file_source(path)} WHERE {value} IS NOT NULL"
+    )
+    facts = []
+    for text in texts:
+        column = _quoted(text)
+        found = connection.execute(
+            f"SELECT {column}::VARCHAR, count(*), avg({value}), sum(measured), any_value(total.n),"  # noqa: S608
+            f" any_value(total.sum), any_value(total.squares) FROM rows, (SELECT count(*) AS n, sum({value}) AS sum,"
+            f" sum(measured ** 2) AS squares FROM rows) total WHERE {column} IS NOT NULL GROUP BY ALL"
+            " HAVING count(*) > 1 AND count(*) < any_value(total.n) AND any_value(total.squares) > 0 ORDER BY 1"
+        ).fetchall()
+        for level, rows, mean, beyond, of, whole, squares in found:
+            share = beyond**2 * of / (rows * (of - rows) * squares)
+            if share >= LEAST_APART and len(found) > 1:
+                others = (whole - rows * mean) / (of - rows)
+                clock = _clock_there(connection, clocks, column, level)
+                level = f"{float(level):g}" if pa.types.is_floating(schema.field(text).type) else level
+                facts.append(
+                    ApartFact(
+                        column=text, level=level, rows=rows, of=of, mean=mean, others=others, share=share, clock=clock
+                    )
+                )
+    return facts
+
+
+def _clock_there(connection: Any, clocks: Sequence[str], column: str, level: str) -> tuple[str, float, float] | None:
+    """Return the clock that differs most between the rows of a level and all others, with its means."""
+    changed = []
+    for clock in clocks:
+        name = _quoted(clock)
+        there, elsewhere = connection.execute(
+            f"SELECT avg({name}) FILTER ({column}::VARCHAR = $level),"  # noqa: S608
+            f" avg({name}) FILTER ({column}::VARCHAR IS DISTINCT FROM $level) FROM rows",
+            {"level": level},
+        ).fetchall()[0]
+        if there and elsewhere and abs(there / elsewhere - 1) >= LEAST_CLOCK:
+            changed.append((clock, there, elsewhere))
+    return max(changed, key=lambda clock: abs(clock[1] / clock[2] - 1), default=None)
+
+
+def _quoted(name: str) -> str:
+    """Return the name of a column for SQL."""
+    return '"' + name.replace('"', '""') + '"'

@@ -16,10 +16,11 @@ from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison, step_times
+from causeway.findings.first_screen.device_differences import apart_fact
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
-from causeway.findings.first_screen.run_facts import IDLE, RunFact, RunTables, percent_query
+from causeway.findings.first_screen.run_facts import ALIKE, IDLE, RunFact, RunTables, percent_query
 from causeway.findings.first_screen.work import (
     cause_of_most,
     class_facts,
@@ -301,8 +302,14 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
                     f"{target}: {count(launches)} rows deviate from their configuration's mean{share}; no time line."
                 )
                 lines.append(ScreenLine(question=RUN, answer=answer))
-        if (cause := cause_of_most(tables)) is not None:
-            lines.append(ScreenLine(question=VARIES, answer=words.of_cause(cause)))
+            apart = apart_fact(tables, target)
+            cause = cause_of_most(tables)
+            explained = cause["variance_percent"] / 100 if cause is not None else 0.0
+            if apart is not None and apart.share >= ALIKE * explained:  # a place says more than what differs there
+                said = words.of_apart(apart, target, tables.units.get(target, ""))
+                lines.append(ScreenLine(question=VARIES, answer=said))
+            elif cause is not None:
+                lines.append(ScreenLine(question=VARIES, answer=words.of_cause(cause)))
     rows = sum(export["tables"].get("counters", 0) for export in tables.capabilities)
     if rows and not any(line.question == RUN for line in lines):
         answer = f"{counted(rows, 'launch')} with counters; without durations, so where the time goes is not known."

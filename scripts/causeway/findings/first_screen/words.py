@@ -22,7 +22,7 @@ from causeway.core.feature_registry import record_of
 from causeway.core.formatting import count, counted, elided, first_of, quantity, significant, time
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.schemas import Row
-from causeway.findings.first_screen.device_differences import SlowCopiesFact, TurnsFact
+from causeway.findings.first_screen.device_differences import ApartFact, SlowCopiesFact, TurnsFact
 from causeway.findings.first_screen.first_steps import FirstStepFact
 from causeway.findings.first_screen.losses import (
     CollectivesFact,
@@ -541,6 +541,20 @@ def of_cause(row: Row) -> str:
     unless = ", unless it is computed from it" if row["determines_time"] else ""
     cause = _cause(row["feature"], row["level"], row["mean_change_percent"])
     return f"Cause: {cause}. It explains {percent(row['variance_percent'] / 100)} of the variance{unless}."
+
+
+def of_apart(fact: ApartFact, target: str, unit: str) -> str:
+    """Return which place of a table stands apart, by how much, and with which clock."""
+    change = fact.mean / fact.others - 1 if fact.others else 0.0
+    by = f" ({'+' if change > 0 else '−'}{percent(abs(change))})" if change else ""
+    clock = ""
+    if fact.clock is not None:
+        name, there, elsewhere = fact.clock
+        clock = f" There {name} is {significant(there, 4)}, elsewhere {significant(elsewhere, 4)}."
+    return (
+        f"{fact.column} {fact.level}: mean {target} of {count(fact.rows)} rows {quantity(fact.mean, unit)},"
+        f" {quantity(fact.others, unit)} in the others{by}. That is {percent(fact.share)} of the variance.{clock}"
+    )
 
 
 def of_variation(fact: VariationFact, run: RunFact) -> str:

@@ -13,6 +13,7 @@ from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import file_source, of_table, rows_where
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
+from causeway.findings.first_screen.device_differences import LEAST_CLOCK
 from causeway.findings.first_screen.run_facts import (
     FEWEST_REPEATS,
     LAUNCHING_NS,
@@ -515,7 +516,3 @@ def _clock(
     ).fetchall()
     changed = [row for row in rows if abs(row[2] / row[1] - 1) >= LEAST_CLOCK and (row[2] < row[1]) == is_slower]
     return max(changed, key=lambda row: abs(row[2] / row[1] - 1), default=None)
-
-
-LEAST_CLOCK = 0.02
-"""Share by which a clock changes to be worth a word, as for late ranks."""

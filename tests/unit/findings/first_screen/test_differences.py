@@ -1,22 +1,26 @@
 """What differs between devices, ranks and steps of a run that should be alike: numbers worked by hand."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import first_screen_samples as made
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from first_screen_samples import MS, run, tables
 
 from causeway.core.clock import Clock
 from causeway.core.schemas import SCHEMAS
 from causeway.core.tables import write_table
-from causeway.core.vocabulary import form_of
+from causeway.core.vocabulary import SUPPORTED, form_of
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.device_differences import slow_copies_facts, turns_facts
+from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.first_steps import first_step_facts
 from causeway.findings.first_screen.late_in_mpi import late_in_mpi
 from causeway.findings.first_screen.outliers import slow_step_facts
+from causeway.findings.first_screen.plan import plan
 from causeway.findings.first_screen.run_facts import IDLE, StepsFact, recording_facts
 from causeway.findings.first_screen.work import PeakFact, _after_pause, _least
 from causeway.findings.first_screen.work_classes import work_of
@@ -266,3 +270,42 @@ def test_a_graph_is_the_vendors_and_of_launches_that_repeat(runtime, launches, g
     assert [one.partition(":")[0].partition("launches in ")[2] for one in said if "Capture" in one] == [graph] * bool(
         graph
     )
+
+
+def of_nodes(folder, **columns):
+    """Write a table of 16 nodes with four rows each, the fourth of which has a low clock, and return what varies."""
+    rows = [
+        {
+            "configuration": 0,
+            "node": f"nid{node:02d}",
+            "sm_clock_mhz": 1185.0 if node == 3 else 1410.0,
+            "power_w": 312.0 if node == 3 else 398.0 + repeat,
+            "y": (2118.0 if node == 3 else 1780.0) + repeat,
+        }
+        | {name: of(node, repeat) for name, of in columns.items()}
+        for node in range(16)
+        for repeat in range(4)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "counters.parquet")
+    power = {"feature": "power_w", "group": "counters", "level": None, "verdict": SUPPORTED, "determines_time": False}
+    power |= {"mean_change_percent": -19.0, "variance_percent": 99.9}
+    search = SimpleNamespace(graph={"scope": "dgemm", "p_value": 0.01, "reasons": []}, contributions=[power])
+    given = replace(
+        tables(efficiency={}, units={}, folders=[folder], searches=[search]),
+        targets={"y": [{"launches": 64, "value_sum": 64.0, "target_sum": 1.0}]},
+    )
+    return [line.answer for line in plan(DatasetFacts(given)) if line.question == "What varies"]
+
+
+def test_the_node_that_stands_apart_is_said_with_its_clock(tmp_path):
+    """Its power, which falls with the clock, was told as the cause."""
+    said = (
+        "node nid03: mean y of 4 rows 2,120, 1,782 in the others (+19 %). That is 99.9 % of the variance."
+        " There sm_clock_mhz is 1,185, elsewhere 1,410."
+    )
+    assert of_nodes(tmp_path) == [said]
+    # nodes as numbers
+    assert of_nodes(tmp_path, node=lambda node, repeat: float(node))[0].startswith("node 3: mean y of 4 rows 2,120")
+    # no place stands apart where rows of all nodes are slow
+    spread = of_nodes(tmp_path, y=lambda node, repeat: 1780.0 + 338 * (repeat == 0))
+    assert spread == ["Cause: power_w (−19 % of the mean). It explains 99.9 % of the variance."]
