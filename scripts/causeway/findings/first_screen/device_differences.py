@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from causeway.core.codes import COPY_KINDS, MIGRATIONS, WITHIN_DEVICE
 from causeway.core.queries import file_source, in_document
 from causeway.core.schemas import Row
 from causeway.events.event_blocks import Block, chunks, merged, times
-from causeway.findings.first_screen.run_facts import IDLE, NOTICEABLE, RunFact, RunTables
+from causeway.findings.first_screen.run_facts import ALIKE, IDLE, NOTICEABLE, RunFact, RunTables
 
 FEW_AT_ONCE = 0.1
 """Share of the time in which a device of a rank works that a second one works up to, for them to take turns."""
@@ -154,11 +155,12 @@ def _speed(rows: Sequence[Row]) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ApartFact:
-    """A place, or level of another text column, whose rows of a table stand apart from all others.
+    """A place, or level of other text columns, whose rows of a table stand apart from all others.
 
     Attributes
     ----------
-    column, level : str
+    levels : sequence of (str, str)
+        Column and its level: one, or two that only together stand apart.
     rows, of : int
         Its rows, and all.
     mean, others : float
@@ -169,8 +171,7 @@ class ApartFact:
         The column of a clock that differs most, and its means there and elsewhere.
     """
 
-    column: str
-    level: str
+    levels: Sequence[tuple[str, str]]
     rows: int
     of: int
     mean: float
@@ -180,14 +181,17 @@ class ApartFact:
 
 
 def apart_fact(tables: RunTables, target: str) -> ApartFact | None:
-    """Return the one level of a text column, or column of places, between whose rows and all others most of a table's
-    variance within configurations lies; None without one.
+    """Return the level of a text column, or column of places, between whose rows and all others most of a table's
+    variance within configurations lies, or of two columns where that explains more; None without one.
     """
     facts = [fact for folder in tables.folders for fact in _apart(folder / "counters.parquet", target)]
-    return max(facts, key=lambda fact: (fact.share, fact.column, fact.level), default=None)
+    best = max((fact.share for fact in facts), default=0.0)
+    alike = [fact for fact in facts if fact.share >= ALIKE * best]
+    return min(alike, key=lambda fact: (len(fact.levels), -fact.share, fact.levels), default=None)
 
 
 def _apart(path: Path, target: str) -> list[ApartFact]:
+    """Return the levels, of one column and of two, that stand apart in a table."""
     import duckdb
 
     if not path.is_file():
@@ -205,42 +209,51 @@ def _apart(path: Path, target: str) -> list[ApartFact]:
     connection = duckdb.connect()
     value = _quoted(target)
     connection.execute(
-        f"CREATE VIEW rows AS SELECT *, {value} - avg({value}) OVER (PARTITION BY configuration) AS measured"  # noqa: S608
+        f"CREATE TABLE rows AS SELECT *, {value} - avg({value}) OVER (PARTITION BY configuration) AS measured"  # noqa: S608
         f" FROM {file_source(path)} WHERE {value} IS NOT NULL"
     )
+    of, whole, squares = connection.execute(f"SELECT count(*), sum({value}), sum(measured ** 2) FROM rows").fetchall()[
+        0
+    ]  # noqa: S608
     facts = []
-    for text in texts:
-        column = _quoted(text)
-        found = connection.execute(
-            f"SELECT {column}::VARCHAR, count(*), avg({value}), sum(measured), any_value(total.n),"  # noqa: S608
-            f" any_value(total.sum), any_value(total.squares) FROM rows, (SELECT count(*) AS n, sum({value}) AS sum,"
-            f" sum(measured ** 2) AS squares FROM rows) total WHERE {column} IS NOT NULL GROUP BY ALL"
-            " HAVING count(*) > 1 AND count(*) < any_value(total.n) AND any_value(total.squares) > 0 ORDER BY 1"
+    for columns in [*((text,) for text in texts), *combinations(texts, 2)] if squares else ():
+        named = [f"{_quoted(column)}::VARCHAR" for column in columns]
+        levels = connection.execute(
+            f"SELECT {', '.join(named)}, count(*), avg({value}), sum(measured) FROM rows GROUP BY ALL"  # noqa: S608
+            f" HAVING count(*) > 1 AND count(*) < {of} ORDER BY ALL"
         ).fetchall()
-        for level, rows, mean, beyond, of, whole, squares in found:
+        for *level, rows, mean, beyond in levels if len(levels) > 1 else ():
             share = beyond**2 * of / (rows * (of - rows) * squares)
-            if share >= LEAST_APART and len(found) > 1:
-                others = (whole - rows * mean) / (of - rows)
-                clock = _clock_there(connection, clocks, column, level)
-                level = f"{float(level):g}" if pa.types.is_floating(schema.field(text).type) else level
+            if share >= LEAST_APART and None not in level:
+                where = " AND ".join(f"{name} = ?" for name in named)
                 facts.append(
                     ApartFact(
-                        column=text, level=level, rows=rows, of=of, mean=mean, others=others, share=share, clock=clock
+                        levels=tuple(zip(columns, map(_level, level), strict=True)),
+                        rows=rows,
+                        of=of,
+                        mean=mean,
+                        others=(whole - rows * mean) / (of - rows),
+                        share=share,
+                        clock=_clock_there(connection, clocks, where, level),
                     )
                 )
     return facts
 
 
-def _clock_there(connection: Any, clocks: Sequence[str], column: str, level: str) -> tuple[str, float, float] | None:
+def _level(text: str) -> str:
+    """Return a level as it was written: places that are numbers are kept with a decimal point."""
+    return text.removesuffix(".0")
+
+
+def _clock_there(
+    connection: Any, clocks: Sequence[str], where: str, level: Sequence[str]
+) -> tuple[str, float, float] | None:
     """Return the clock that differs most between the rows of a level and all others, with its means."""
     changed = []
     for clock in clocks:
         name = _quoted(clock)
-        there, elsewhere = connection.execute(
-            f"SELECT avg({name}) FILTER ({column}::VARCHAR = $level),"  # noqa: S608
-            f" avg({name}) FILTER ({column}::VARCHAR IS DISTINCT FROM $level) FROM rows",
-            {"level": level},
-        ).fetchall()[0]
+        query = f"SELECT avg({name}) FILTER ({where}), avg({name}) FILTER (NOT ({where})) FROM rows"  # noqa: S608
+        there, elsewhere = connection.execute(query, [*level, *level]).fetchall()[0]
         if there and elsewhere and abs(there / elsewhere - 1) >= LEAST_CLOCK:
             changed.append((clock, there, elsewhere))
     return max(changed, key=lambda clock: abs(clock[1] / clock[2] - 1), default=None)

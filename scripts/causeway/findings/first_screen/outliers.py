@@ -84,8 +84,8 @@ class EventFact:
 @dataclass(frozen=True, kw_only=True)
 class SlowStepsFact:
     """Slow steps with one cause: ranks and steps, what the slowest rank of each step takes longer, what of the excess
-    of all is the cause's, ns, the usual time of a step, the kernel that has most of it, if that is known, and a range or
-    operator that each of them holds and no usual step does.
+    of all is the cause's, ns, the usual time of a step, the kernel that has most of it, if that is known, and a range
+    or operator that each of them holds and no usual step does.
     """
 
     pairs: tuple[tuple[int, int], ...]

@@ -551,8 +551,9 @@ def of_apart(fact: ApartFact, target: str, unit: str) -> str:
     if fact.clock is not None:
         name, there, elsewhere = fact.clock
         clock = f" There {name} is {significant(there, 4)}, elsewhere {significant(elsewhere, 4)}."
+    where = ", ".join(map(" ".join, fact.levels))
     return (
-        f"{fact.column} {fact.level}: mean {target} of {count(fact.rows)} rows {quantity(fact.mean, unit)},"
+        f"{where}: mean {target} of {count(fact.rows)} rows {quantity(fact.mean, unit)},"
         f" {quantity(fact.others, unit)} in the others{by}. That is {percent(fact.share)} of the variance.{clock}"
     )
 

@@ -240,6 +240,13 @@ def test_what_binds_a_kernel_names_the_level_of_memory_and_what_its_occupancy_is
         ("multi_tensor_apply_kernel", "aten::_fused_adamw_", "", "optimizer and foreach"),
         ("device_kernel", "_vllm_fa3_C::fwd", "void cutlass::device_kernel<flash::enable_sm90<F>>", "attention"),
         ("device_kernel", None, "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal>", "other kernels"),
+        ("copyVectorizedKernel", None, "void genericReformat::copyVectorizedKernel<float>", "changes of layout"),
+        ("nchwToNhwcKernel", "aten::cudnn_convolution", "", "changes of layout"),
+        ("gpuDecodePageData", None, "", "other kernels"),
+        ("paged_attention_v1_kernel", None, "", "attention"),
+        ("topk_topp", None, "", "sampling"),
+        ("topkGatingSoftmax", None, "", "softmax"),
+        ("moe_topk", None, "", "routing of experts"),
     ],
 )
 def test_work_that_an_operator_or_a_short_name_does_not_tell(name, operator, demangled, work):
@@ -309,3 +316,16 @@ def test_the_node_that_stands_apart_is_said_with_its_clock(tmp_path):
     # no place stands apart where rows of all nodes are slow
     spread = of_nodes(tmp_path, y=lambda node, repeat: 1780.0 + 338 * (repeat == 0))
     assert spread == ["Cause: power_w (−19 % of the mean). It explains 99.9 % of the variance."]
+
+
+def test_two_columns_that_only_together_stand_apart_are_said(tmp_path):
+    """Half precision is faster in one of two layouts alone: "precision" was told as the cause of half the variance."""
+    said = of_nodes(
+        tmp_path,
+        node=lambda node, repeat: ("nchw", "nhwc")[node % 2],
+        precision=lambda node, repeat: ("fp32", "fp16")[repeat % 2],
+        y=lambda node, repeat: 213.0 if node % 2 and repeat % 2 else 410.0 + repeat % 2,
+    )
+    assert said == [
+        "node nhwc, precision fp16: mean y of 16 rows 213, 410 in the others (−48 %). That is 99.9 % of the variance."
+    ]
