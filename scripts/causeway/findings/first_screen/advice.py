@@ -66,6 +66,8 @@ RECORD = {
     "late_stamps": "Record without graphs, or with another version of the profiler.",
     "unrecorded_steps": "Record fewer steps, or with larger buffers.",
     "lost_launches": "Record fewer steps, or with larger buffers.",
+    "unanswered_calls": "Record fewer steps, or with larger buffers.",
+    "unrecorded_graphs": "Record with the option that traces graphs (nsys: --cuda-graph-trace).",
     "missing_dispatches": "Record without filters of kernels, or export the whole recording.",
     "graphs_without_launches": "Record with the option that traces nodes of graphs (nsys: --cuda-graph-trace=node).",
     "sparse_graphs": "Record with the option that traces nodes of graphs, or with graphs off.",

@@ -209,12 +209,12 @@ def _apart(path: Path, target: str) -> list[ApartFact]:
     connection = duckdb.connect()
     value = _quoted(target)
     connection.execute(
-        f"CREATE TABLE rows AS SELECT *, {value} - avg({value}) OVER (PARTITION BY configuration) AS measured"  # noqa: S608
+        f"CREATE TABLE rows AS SELECT {', '.join(map(_quoted, sorted({target, *texts, *clocks})))},"  # noqa: S608
+        f" {value} - avg({value}) OVER (PARTITION BY configuration) AS measured"
         f" FROM {file_source(path)} WHERE {value} IS NOT NULL"
     )
-    of, whole, squares = connection.execute(f"SELECT count(*), sum({value}), sum(measured ** 2) FROM rows").fetchall()[
-        0
-    ]  # noqa: S608
+    sums = f"SELECT count(*), sum({value}), sum(measured ** 2) FROM rows"  # noqa: S608
+    of, whole, squares = connection.execute(sums).fetchall()[0]
     facts = []
     for columns in [*((text,) for text in texts), *combinations(texts, 2)] if squares else ():
         named = [f"{_quoted(column)}::VARCHAR" for column in columns]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +43,17 @@ TO_DO = "What to do"
 NOT_SEARCHED = "Not searched"
 QUESTIONS = (RECORDING, COMPARED, RUN, STEP, WHERE, WHICH_RANK, OUTLIERS, FILLS, PEAK, VARIES, TO_DO, NOT_SEARCHED)
 """The questions of the first screen, in their order; each has a line only if it has an answer."""
-NO_IDLE_TIME = ("late_stamps", "unrecorded_steps", "missing_dispatches", "lost_launches")
+NO_IDLE_TIME = (
+    "late_stamps",
+    "unrecorded_steps",
+    "missing_dispatches",
+    "lost_launches",
+    "unanswered_calls",
+    "unrecorded_graphs",
+)
 """Faults of a recording that leave idle time unknown."""
+NO_DURATIONS = "overlapping_launches"
+"""The fault that leaves it unknown how long single launches take."""
 ALSO_SAID = 0.5
 """Share of what the largest loss is worth from which a second one is said."""
 MOST_OUTLIERS = 3
@@ -175,18 +184,28 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     ]
     if not any(fact.fault in NO_IDLE_TIME for fact in faults):
         lines += _outliers(facts)
-    classes = class_facts(tables)
-    kernels = kernel_facts(tables)
+    unsure = any(fact.fault == NO_DURATIONS for fact in faults)
+    shown = _at_medians(tables) if unsure else tables
+    classes = class_facts(shown)
+    kernels = kernel_facts(shown)
     if classes:
-        query = of_table("sum(value_sum)", f"{tables.dataset}/{KERNEL_VARIABILITY}/kernels.parquet")
+        column = "value_median * launches" if unsure else "value_sum"
+        query = of_table(f"sum({column})", f"{tables.dataset}/{KERNEL_VARIABILITY}/kernels.parquet")
         total = sum(fact.total_ns for fact in classes)
-        lines.append(ScreenLine(question=FILLS, answer=words.of_work(classes, kernels), ns=total, query=query))
-    lines += _varies(facts)
+        said = f"{'At their medians ' if unsure else ''}{words.of_work(classes, kernels)}"
+        lines.append(ScreenLine(question=FILLS, answer=said, ns=total, query=query))
+    lines += [] if unsure else _varies(facts)
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
         for step in advice(run, faults, losses, late, kernels, facts.turns, facts.slow_copies)
     ]
     return [*lines, *_not_searched(tables)]
+
+
+def _at_medians(tables: RunTables) -> RunTables:
+    """Return tables in which launches take the median of their kernel, where some durations are not to be trusted."""
+    rows = [row | {"value_sum": row["value_median"] * row["launches"]} for row in tables.kernels]
+    return replace(tables, operators=(), targets={**tables.targets, KERNEL_VARIABILITY: rows})
 
 
 def _where(losses: Sequence[LossFact], run: RunFact) -> list[LossFact]:
@@ -207,7 +226,8 @@ def _outliers(of: DatasetFacts) -> list[ScreenLine]:
     run = of.run
     if run is None or not tables.quality["analyses"].get("time_line", {"possible": True})["possible"]:
         return []
-    events = of.events
+    unsure = any(fact.fault == NO_DURATIONS for fact in of.faults)
+    events = [event for event in of.events if event.is_copy or not unsure]
     slow = {fact: behind_steps(fact, [*events, *of.gaps]) for fact in of.slow_steps}
     steps_of = {single: fact for fact, single in slow.items() if single is not None}
     facts = [(gap.total_ns, words.of_gap(gap, run) + words.in_steps(steps_of.get(gap), run)) for gap in of.gaps]

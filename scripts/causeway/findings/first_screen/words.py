@@ -110,6 +110,14 @@ FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
         f"The profiler lost events: {counted(fact.count, 'launch call')} beside {count(fact.of)} recorded launches have"
         " none, so idle time is not known."
     ),
+    "unanswered_calls": lambda fact: (
+        f"{counted(fact.count, 'launch call')} beside {count(fact.of)} recorded launches have no kernel in the"
+        " recording: records are missing, so idle time is not known."
+    ),
+    "unrecorded_graphs": lambda fact: (
+        f"{counted(fact.count, 'launch')} of graphs have no work of a device in the recording: what graphs do is in no"
+        " number, so idle time is not known."
+    ),
     "graphs_without_launches": lambda fact: (
         f"{counted(fact.count, 'CUDA graph')} were traced as a whole: the kernels inside are not recorded."
     ),
@@ -119,6 +127,10 @@ FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
     ),
     "outlasting": lambda fact: (
         f"Durations of {counted(fact.count, 'launch')} are impossible and were cut at the next start."
+    ),
+    "overlapping_launches": lambda fact: (
+        f"{counted(fact.count, 'launch')} end after later ones of their queue: their durations may be too long, and"
+        " with them the shares of kernels."
     ),
     "end_before_start": lambda fact: (
         f"{counted(fact.count, 'event')} {'ends' if fact.count == 1 else 'end'} before"
