@@ -11,7 +11,7 @@ from causeway.core.formatting import count, counted, significant, time
 from causeway.core.queries import of_table
 from causeway.core.results import read_rows_of_run
 from causeway.core.schemas import Row
-from causeway.core.tables import read_table
+from causeway.core.tables import read_json, read_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import advice
@@ -120,6 +120,7 @@ def _side(tables: RunTables) -> PairSide:
         waiting=tables.waiting,
         operators=tables.operators,
         steps=step_times(steps.select(["step", "duration_ns", "warm_up"]).to_pylist()) if steps is not None else (),
+        parts=tables.efficiency["waterfall_ns"] if tables.is_timed else {},
     )
 
 
@@ -134,10 +135,17 @@ def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[str
                 waiting=read_rows_of_run(waiting, "waiting").to_pylist() if waiting.is_file() else (),
                 operators=read_table(operators, "operator_summary").to_pylist() if operators.is_file() else (),
                 steps=step_times(read_table(steps, "steps").to_pylist()) if steps.is_file() else (),
+                parts=_parts(home / "efficiency.json"),
             )
         )
     fact = compared_runs(document, rows, sides)
     return [text for text, _ in of_comparison(fact)] if fact is not None else []
+
+
+def _parts(path: Path) -> Mapping[str, int]:
+    """Return the parts of the devices' time of a run; nothing where it has no time line."""
+    document = read_json(path) if path.is_file() else {"why": "absent"}
+    return document["waterfall_ns"] if not document["why"] else {}
 
 
 def _lines(facts: DatasetFacts) -> list[ScreenLine]:
@@ -168,9 +176,10 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         ScreenLine(question=WHERE, answer=words.of_shared(fact, run), ns=fact.waited_ns, query=fact.query)
         for fact in shared_facts(tables, run)
     ]
+    migrations = migration_facts(tables)
     lines += [
         ScreenLine(question=WHERE, answer=words.of_migrations(fact), ns=fact.under_ns, query=fact.query)
-        for fact in migration_facts(tables)
+        for fact in migrations
     ]
     lines += [ScreenLine(question=WHERE, answer=words.of_turns(fact, run)) for fact in facts.turns]
     late = facts.late
@@ -181,6 +190,10 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     lines += [
         ScreenLine(question=WHICH_RANK, answer=words.of_late_rank(fact, run), ns=fact.waited_ns, query=fact.query)
         for fact in late[:1]
+    ]
+    lines += [
+        ScreenLine(question=WHICH_RANK, answer=words.of_peer(fact, run), ns=fact.waited_ns, query=fact.query)
+        for fact in facts.peers
     ]
     if not any(fact.fault in NO_IDLE_TIME for fact in faults):
         lines += _outliers(facts)
@@ -197,7 +210,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     lines += [] if unsure else _varies(facts)
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
-        for step in advice(run, faults, losses, late, kernels, facts.turns, facts.slow_copies)
+        for step in advice(run, faults, losses, late, kernels, facts.turns, facts.slow_copies, facts.peers, migrations)
     ]
     return [*lines, *_not_searched(tables)]
 

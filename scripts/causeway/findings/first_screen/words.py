@@ -24,6 +24,7 @@ from causeway.core.names.kernel_words import kernel_words
 from causeway.core.schemas import Row
 from causeway.findings.first_screen.device_differences import ApartFact, SlowCopiesFact, TurnsFact
 from causeway.findings.first_screen.first_steps import FirstStepFact
+from causeway.findings.first_screen.late_in_mpi import PeerFact
 from causeway.findings.first_screen.losses import (
     CollectivesFact,
     CopiesFact,
@@ -59,6 +60,8 @@ _ARGUMENTS = re.compile(r", (?:op_id|seq|sizes|input_op_ids) = .*$")
 """What PyTorch adds to the names of operators and modules in NVTX."""
 _DONE_BY = re.compile(r"^([a-z ]+): \S+\(\) in ")
 """How a function begins whose callee says what it does: `sleep: sleep() in train.py(9): wait`."""
+_PLACE = re.compile(r"(^|in )[^ ]+\.py\(-?[0-9]+\): ")
+"""Where a Python function is."""
 MOST_REASONS = 3
 LEAST_TOLD = 0.05
 """Share of a loss from which one of its reasons is told beside others."""
@@ -234,7 +237,12 @@ def detail_words(reason: str, detail: str) -> str:
         return "another process on the GPU"
     if detail in (HELD_BACK, NO_LAUNCHER):
         return "the host"
-    return elided(detail.partition(";")[0], LONGEST_FUNCTION if ".py(" in detail else LONGEST_DETAIL)
+    detail = detail.partition(";")[0]
+    if ".py(" not in detail:
+        return elided(detail, LONGEST_DETAIL)
+    if len(detail) > LONGEST_FUNCTION:  # the function says more than the folders and the file it is in
+        detail = _PLACE.sub(r"\1", detail)
+    return elided(detail, LONGEST_FUNCTION)
 
 
 def reasons_in_words(fact: LossFact, devices: int) -> str:
@@ -407,6 +415,14 @@ def of_late_rank(fact: LateRankFact, run: RunFact) -> str:
     )
 
 
+def of_peer(fact: PeerFact, run: RunFact) -> str:
+    """Return which rank's messages the others wait for."""
+    several = len(fact.waiting) > 1
+    who = f"Ranks {first_of(fact.waiting, 4)} wait" if several else f"Rank {fact.waiting[0]} waits"
+    each = f"{time(fact.waited_ns)}{' each' if several else ''} ({percent(fact.waited_ns / run.elapsed_ns)} of the run)"
+    return f"{who} {each} for messages of rank {fact.rank}, which waits {time(fact.own_ns)} itself."
+
+
 def of_gap(fact: GapFact, run: RunFact) -> str:
     """Return gaps between the same two pieces of work."""
     each = " per GPU" if run.devices > 1 and fact.devices == run.devices else ""
@@ -516,7 +532,8 @@ def of_peak(fact: PeakFact) -> str:
     bound = [name for name, share in measured.items() if share >= BOUND]
     why = "small launches or latency"
     if fact.allowed is not None and fact.allowed < LITTLE_ALLOWED and fact.limited_by is not None:
-        why = f"its {fact.limited_by} allow {percent(fact.allowed)} of the warps at once"
+        allow = "allows" if fact.limited_by == "shared memory" else "allow"
+        why = f"its {fact.limited_by} {allow} {percent(fact.allowed)} of the warps at once"
     verdict = f"; bound by neither: {why}" if len(measured) > 1 else ""
     verdict = f"; bound by {' and '.join(bound)}{_level(fact)}" if bound else verdict
     weight = time(fact.total_ns) if fact.total_ns else counted(fact.launches, "launch")
@@ -574,13 +591,19 @@ def of_variation(fact: VariationFact, run: RunFact) -> str:
     """Return how a kernel varies, the cause where one is supported, and the price; of a trend both ends."""
     kernel = kernel_words(fact.name)
     if (trend := fact.trend) is not None:
-        how = "a jump that stays" if trend.is_jump else "a trend over the run"
+        since = f", at about {time(trend.since_ns)}" if trend.since_ns is not None else ""
+        how = f"a jump that stays{since}" if trend.is_jump else "a trend over the run"
         clock = ""
         if trend.clock is not None:
             name, was, now = trend.clock
             rates = f"{significant(was / 1e9)} to {significant(now / 1e9)} GHz"
             clock = f" Meanwhile {name.removesuffix('_hz').replace('_', ' ')} changes from {rates}."
-        of = f"the first tenth of {count(fact.launches)} launches"
+        whose = "launches" if trend.rank is None or run.ranks < 2 else f"launches on rank {trend.rank} alone"
+        of = (
+            f"the first tenth of {whose}"
+            if whose != "launches"
+            else f"the first tenth of {count(fact.launches)} launches"
+        )
         return f"{kernel}: {time(trend.begins_ns)} in {of}, {time(trend.ends_ns)} in the last: {how}, not noise.{clock}"
     low, middle, high = (time(value) for value in fact.quartiles_ns)
     half = f"half of {count(fact.launches)} launches {low} to {high}"

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,12 +57,18 @@ class Trend:
         Whether nearly all launches are like one of the two.
     clock : (str, float, float) or None
         The sampled clock that changes most the other way, and its mean in both tenths, Hz.
+    rank : int or None
+        The rank whose launches these are, where those of no other device follow the time.
+    since_ns : int or None
+        When the tenth begins from which the launches are like the last ones, on the run's time; of a jump.
     """
 
     begins_ns: float
     ends_ns: float
     is_jump: bool = False
     clock: tuple[str, float, float] | None = None
+    rank: int | None = None
+    since_ns: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,7 +330,9 @@ def variation_facts(tables: RunTables, run: RunFact, between_ns: int = 0) -> lis
                 cause=cause["feature"] if cause else None,
                 level=cause.get("level") if cause else None,
                 change_percent=cause.get("mean_change_percent") if cause else None,
-                trend=_trend(tables.folders, row["short_name"]) if run.launches <= MOST_LAUNCHES else None,
+                trend=_trend(tables.folders, row["short_name"], tables.moment)
+                if run.launches <= MOST_LAUNCHES
+                else None,
                 after_pause_ns=_after_pause(tables.folders, row["short_name"])
                 if run.launches <= MOST_LAUNCHES
                 else None,
@@ -453,9 +461,12 @@ LEAST_TREND = 1.2
 """Times by which the ends of a trend differ; of a jump, any that costs enough to be looked at."""
 
 
-def _trend(folders: Sequence[Path], short_name: str) -> Trend | None:
+def _trend(
+    folders: Sequence[Path], short_name: str, moment: Callable[[Path, int], int] = lambda folder, start_ns: start_ns
+) -> Trend | None:
     """Return how a kernel's durations follow the time of the run, where neighbours of one configuration are alike (von
-    Neumann's ratio) and the ends differ; None else.
+    Neumann's ratio) and the ends differ; None else. Of the devices with most of its launches the one where they are
+    most alike is looked at; `moment` gives when something of an export began.
     """
     import duckdb
 
@@ -465,13 +476,18 @@ def _trend(folders: Sequence[Path], short_name: str) -> Trend | None:
             continue
         given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
         rows = duckdb.execute(
-            f"{PLACED} SELECT count(*), avg(step ** 2) / (2 * var_pop(t)), rank, device, c FROM placed"  # noqa: S608
+            f"{PLACED} SELECT count(*), avg(step ** 2) / nullif(2 * var_pop(t), 0), rank, device, c FROM placed"  # noqa: S608
             " GROUP BY rank, device, c",
             given | {"name": short_name},
         ).fetchall()
         candidates += [(*row, folder, given) for row in rows]
-    count, ratio, rank, device, configuration, folder, given = max(candidates, key=lambda row: row[0], default=(0,) * 7)
-    if not count or ratio is None or ratio > 1 - MIX:
+    most = max((row[0] for row in candidates), default=0)
+    many = [row for row in candidates if 2 * row[0] >= most]
+    alike = [row for row in many if row[1] is not None]
+    count, ratio, rank, device, configuration, folder, given = min(
+        alike, key=lambda row: (row[1], -row[0]), default=(0,) * 7
+    )
+    if not count or ratio > 1 - MIX:
         return None
     tenths = duckdb.execute(
         f"{PLACED} SELECT avg(t), min(start), max(start + t) FROM placed"  # noqa: S608
@@ -486,7 +502,11 @@ def _trend(folders: Sequence[Path], short_name: str) -> Trend | None:
     ends_differ = max(means[0], means[-1]) >= LEAST_TREND * min(means[0], means[-1])
     if len(tenths) < 10 or not (is_jump or ends_differ):
         return None
+    others = [row for row in many if row[2:4] != (rank, device)]
+    since_ns = moment(folder, tenths[is_last.index(True)][1]) if is_jump else None
     return Trend(
+        since_ns=since_ns,
+        rank=rank if others and all(row[1] is None or row[1] > 1 - MIX for row in others) else None,
         begins_ns=means[0],
         ends_ns=means[-1],
         is_jump=is_jump,

@@ -18,7 +18,7 @@ from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.device_differences import slow_copies_facts, turns_facts
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.first_steps import first_step_facts
-from causeway.findings.first_screen.late_in_mpi import late_in_mpi
+from causeway.findings.first_screen.late_in_mpi import awaited_peers, late_in_mpi
 from causeway.findings.first_screen.outliers import slow_step_facts
 from causeway.findings.first_screen.plan import plan
 from causeway.findings.first_screen.run_facts import IDLE, StepsFact, recording_facts
@@ -123,6 +123,32 @@ def test_the_rank_whose_calls_of_mpi_are_shortest_is_waited_for(tmp_path):
     )
     allreduce(tmp_path / "2", 2, 25)  # not the same collectives on all
     assert late_in_mpi(given, many) == []
+
+
+def received(folder, rank, peer, ms):
+    """Write 10 receives of a rank from a peer, each so long, and a send to it."""
+    folder.mkdir(exist_ok=True)
+    call = {"rank": rank, "peer": peer, "start_ns": 0}
+    rows = [call | {"name": "MPI_Recv", "duration_ns": ms * MS}] * 10
+    written(folder, "mpi", [*rows, call | {"name": "MPI_Send", "duration_ns": 90 * MS}])
+
+
+def test_the_rank_whose_messages_the_others_wait_for_is_said(tmp_path):
+    """One rank of four does another part of the work: "Start MPI earlier, without blocking" was advised."""
+    for rank, (peer, ms) in enumerate([(3, 50), (3, 52), (3, 48), (0, 6)]):
+        received(tmp_path / str(rank), rank, peer, ms)
+    many = run(devices=4, ranks=4)
+    given = tables(folders=[tmp_path / str(rank) for rank in range(4)], waiting=[made.wait(800, detail="in MPI_Recv")])
+    (fact,) = awaited_peers(given, many)
+    assert (fact.rank, fact.waiting, fact.waited_ns, fact.own_ns) == (3, [0, 1, 2], 500 * MS, 60 * MS)
+    assert words.of_peer(fact, many) == (
+        "Ranks 0, 1, 2 wait 500 ms each (50 % of the run) for messages of rank 3, which waits 60 ms itself."
+    )
+    said = [step.words for step in advice(many, [], [], [], [], peers=[fact])]
+    assert said == ["Give rank 3 less to do, or more ranks to its part of the work: the others wait for it."]
+    received(tmp_path / "3", 3, 0, 49)  # all wait alike, as neighbours do
+    assert awaited_peers(given, many) == []
+    assert awaited_peers(tables(), many) == []
 
 
 def test_ranks_that_are_last_in_turns_are_not_waited_for(tmp_path):

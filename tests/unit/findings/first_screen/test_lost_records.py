@@ -117,3 +117,20 @@ def both_ways():
             waterfall_ns={part: ms * MS for part, ms in parts.items()},
         )
     )
+
+
+def test_pages_that_move_while_kernels_run_are_told_with_what_to_do():
+    """46 % of the kernels' time lay under migrations, and nothing was advised."""
+    device = made.device(400) | {"under_migrations_ns": 184 * MS, "kernel_ns": 400 * MS}
+    parts = {"useful": 2000, "communication": 0, "transfers": 0, "orchestration": 0, "outside": 0}
+    efficiency = made.efficiency(
+        breakdown={"0/0": device, "1/0": device},
+        waterfall_ns={part: ms * MS for part, ms in parts.items()},
+        migrations={"kernels": [{"name": "gather_kernel"}]},
+    )
+    given = tables(efficiency=efficiency)
+    assert answers(given, "Where")[0].startswith("Pages of managed memory move during 46 % of the kernels' time")
+    assert answers(given, "What to do") == [
+        "Prefetch managed memory (cudaMemPrefetchAsync) before kernels use it, or work on less data at once where it"
+        " does not fit the GPU."
+    ]
