@@ -220,7 +220,8 @@ def _calls(operators: Row, rows: Sequence[Row], table: str, sides: Sequence[Pair
             call = by_name.get(row["candidate"])
         if call is not None and row["change_percent"] is not None:
             calls = row["baseline_launches"], row["candidate_launches"]
-            before, after = row["baseline_value"], row["candidate_value"]
+            before = row["baseline_value"]
+            after = row["candidate_value"]
             more = 1.0
             if all(steps) and all(calls) and after != before:
                 of_before = calls[0] / steps[0] * steps[1] / calls[1]  # calls that one of the candidate's stands for

@@ -19,7 +19,7 @@ from causeway.core.codes import COPY_KINDS, MIGRATIONS, WITHIN_DEVICE
 from causeway.core.queries import file_source, in_document
 from causeway.core.schemas import Row
 from causeway.events.event_blocks import Block, chunks, merged, times
-from causeway.findings.first_screen.run_facts import ALIKE, IDLE, NOTICEABLE, RunFact, RunTables
+from causeway.findings.first_screen.run_facts import ALIKE, IDLE, LEAST_CLOCK, NOTICEABLE, RunFact, RunTables
 
 FEW_AT_ONCE = 0.1
 """Share of the time in which a device of a rank works that a second one works up to, for them to take turns."""
@@ -29,11 +29,11 @@ TIMES_SLOWER = 1.5
 """Times by which copies are slower on some devices than on the fastest, to be said."""
 LEAST_APART = 0.5
 """Share of a table's variance within configurations from which one place stands for it."""
-LEAST_CLOCK = 0.02
-"""Share by which a clock changes to be worth a word, as for late ranks."""
-PLACES = re.compile(r"^(node|host|hostname|machine|gpu|device|card|slot|socket|rank)(_?(id|name|index|number))?$", re.I)
+LOCATIONS = re.compile(
+    r"^(node|host|hostname|machine|gpu|device|card|slot|socket|rank)(_?(id|name|index|number))?$", re.I
+)
 """Columns that say where a row was measured, also as numbers."""
-CLOCKS = re.compile(r"clock|freq|[mg]hz", re.I)
+CLOCKS = re.compile(r"clock|freq|[mg]hz", re.IGNORECASE)
 """Columns of clocks."""
 ALIKE_SIZES = 2.0
 """Times by which the mean sizes of copies on two devices differ at most, for their speeds to be compared."""
@@ -201,7 +201,7 @@ def _apart(path: Path, target: str) -> list[ApartFact]:
         field.name
         for field in schema
         if field.name != target
-        and (pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or PLACES.match(field.name))
+        and (pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or LOCATIONS.match(field.name))
     ]
     if target not in schema.names or not texts:
         return []

@@ -463,7 +463,7 @@ def _held_alone(tables: RunTables, slow: set[tuple[int, int]]) -> str | None:
     """Return the range or operator, with the numbers that it has most often, that begins in each of several slow steps,
     (rank, step), and in no usual one, whatever its numbers are; of several the one with most time.
     """
-    if tables.steps_table is None or tables.steps is None or len({step for _, step in slow}) < 2:
+    if tables.steps is None or len({step for _, step in slow}) < 2:
         return None
     others = {(step["rank"], step["step"]) for step in tables.steps["slow"]} - slow
     held: dict[str, set[tuple[int, int]]] = defaultdict(set)
@@ -487,6 +487,8 @@ def _begun_in_steps(tables: RunTables) -> Iterator[tuple[str, tuple[int, int], i
     """Give each name of a range or operator that begins in a step, (rank, step), with its time there, ns."""
     import duckdb
 
+    if tables.steps_table is None:
+        return
     columns = {name: tables.steps_table.column(name).to_numpy() for name in ("rank", "step", "start_ns", "duration_ns")}
     order = np.lexsort((columns["start_ns"], columns["rank"]))
     rank, step, start, duration = (values[order] for values in columns.values())

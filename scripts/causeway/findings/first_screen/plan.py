@@ -20,6 +20,7 @@ from causeway.findings.first_screen.device_differences import apart_fact
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
+from causeway.findings.first_screen.recording_words import of_recording
 from causeway.findings.first_screen.run_facts import ALIKE, IDLE, RunFact, RunTables, percent_query
 from causeway.findings.first_screen.work import (
     cause_of_most,
@@ -144,14 +145,14 @@ def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[str
 
 def _parts(path: Path) -> Mapping[str, int]:
     """Return the parts of the devices' time of a run; nothing where it has no time line."""
-    document = read_json(path) if path.is_file() else {"why": "absent"}
+    document: Row = read_json(path) if path.is_file() else {"why": "absent"}
     return document["waterfall_ns"] if not document["why"] else {}
 
 
 def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     tables = facts.tables
     faults = facts.faults[:MOST_FAULTS]
-    lines = [ScreenLine(question=RECORDING, answer=words.of_recording(fact), query=fact.query) for fact in faults]
+    lines = [ScreenLine(question=RECORDING, answer=of_recording(fact), query=fact.query) for fact in faults]
     run = facts.run
     if run is None:
         return [*lines, *_of_measurements(tables)]
@@ -217,7 +218,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
 
 def _at_medians(tables: RunTables) -> RunTables:
     """Return tables in which launches take the median of their kernel, where some durations are not to be trusted."""
-    rows = [row | {"value_sum": row["value_median"] * row["launches"]} for row in tables.kernels]
+    rows = [{**row, "value_sum": row["value_median"] * row["launches"]} for row in tables.kernels]
     return replace(tables, operators=(), targets={**tables.targets, KERNEL_VARIABILITY: rows})
 
 

@@ -25,6 +25,8 @@ LAUNCHING_NS = 500_000
 """Idle time before a launch up to which it may be that of launching; a longer one is a pause."""
 ALIKE = 0.95
 """Fewest repeats of a launch sequence, and the least share of them that is alike, that are said."""
+LEAST_CLOCK = 0.02
+"""Share by which a clock changes to be worth a word, as for late ranks."""
 COMPUTE = "useful"
 COMMUNICATION = "communication"
 COPIES = "transfers"
@@ -146,7 +148,7 @@ class RecordingFact:
     Attributes
     ----------
     fault : str
-        A key of `words.FAULTS`.
+        A key of `recording_words.FAULTS`.
     count : int
         How many events, or ns, it concerns.
     of : int
@@ -321,7 +323,8 @@ def _lost_launches(tables: RunTables, read: int) -> list[RecordingFact]:
     return [RecordingFact(fault="lost_launches", count=count, of=read, table=path, query=query)]
 
 
-FEWEST_LOST = {False: FEWEST_REPEATS, True: 3}
+FEWEST_GRAPHS = 3
+FEWEST_LOST = {False: FEWEST_REPEATS, True: FEWEST_GRAPHS}
 """Calls that launch one after another and have no work of a device, of kernels and of graphs, for it to be lost: single
 ones may fail, or stand around others.
 """
@@ -410,7 +413,6 @@ LEAST_COVERED = 0.25
 """Share of the time from the first to the last recorded node of a graph that its nodes must fill; of what is less,
 nodes are probably missing.
 """
-FEWEST_GRAPHS = 3
 GRAPHS = (
     "SELECT count(*) AS nodes, (max(start_ns + duration_ns) - min(start_ns))::BIGINT AS span_ns,"
     " sum(duration_ns)::BIGINT AS nodes_ns FROM {table} WHERE correlation IS NOT NULL"

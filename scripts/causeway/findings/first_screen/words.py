@@ -1,7 +1,7 @@
 """Words of the first screen: one template per kind of fact, rendered once."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from causeway.core.codes import (
     BY_KERNEL,
@@ -21,6 +21,7 @@ from causeway.core.codes import (
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import count, counted, elided, first_of, quantity, significant, time
 from causeway.core.names.kernel_words import kernel_words
+from causeway.core.names.work_classes import OTHER, WHOLE_GRAPHS
 from causeway.core.schemas import Row
 from causeway.findings.first_screen.device_differences import ApartFact, SlowCopiesFact, TurnsFact
 from causeway.findings.first_screen.first_steps import FirstStepFact
@@ -43,11 +44,9 @@ from causeway.findings.first_screen.run_facts import (
     MOST_OF_RUN,
     NOTICEABLE,
     OUTSIDE,
-    RecordingFact,
     RunFact,
 )
 from causeway.findings.first_screen.work import CounterFact, PeakFact, VariationFact, WorkFact
-from causeway.findings.first_screen.work_classes import OTHER, WHOLE_GRAPHS
 
 PARTS = {
     COMPUTE: "compute",
@@ -60,7 +59,7 @@ _ARGUMENTS = re.compile(r", (?:op_id|seq|sizes|input_op_ids) = .*$")
 """What PyTorch adds to the names of operators and modules in NVTX."""
 _DONE_BY = re.compile(r"^([a-z ]+): \S+\(\) in ")
 """How a function begins whose callee says what it does: `sleep: sleep() in train.py(9): wait`."""
-_PLACE = re.compile(r"(^|in )[^ ]+\.py\(-?[0-9]+\): ")
+_PATH = re.compile(r"(^|in )[^ ]+\.py\(-?[0-9]+\): ")
 """Where a Python function is."""
 MOST_REASONS = 3
 LEAST_TOLD = 0.05
@@ -94,65 +93,6 @@ SLOW = {
     "larger_launches": "larger launches than usual",
     "lower_clock": "the clock is lower",
     "slower_kernels": "kernels run longer",
-}
-FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
-    "refused": lambda fact: f"One of {counted(fact.of, 'export')} could not be read and is in no number.",
-    "partial": lambda fact: f"Read in part: {fact.why or 'the rest'}; what is missing is in no number.",
-    "no_launches": lambda fact: "No kernel launch is in the recording: kernels are in no number.",
-    "late_stamps": lambda fact: (
-        f"{counted(fact.count, 'launch')} of {count(fact.of)} bear times later than they ran: idle time, gaps and step"
-        " times cannot be known."
-    ),
-    "unrecorded_steps": lambda fact: (
-        f"{counted(fact.count, 'step')} hold neither calls nor kernels: records are missing, so idle time is not known."
-    ),
-    "missing_dispatches": lambda fact: (
-        f"{counted(fact.count, 'launch')} are missing beside {count(fact.of)} recorded ones: idle time is not known."
-    ),
-    "lost_launches": lambda fact: (
-        f"The profiler lost events: {counted(fact.count, 'launch call')} beside {count(fact.of)} recorded launches have"
-        " none, so idle time is not known."
-    ),
-    "unanswered_calls": lambda fact: (
-        f"{counted(fact.count, 'launch call')} beside {count(fact.of)} recorded launches have no kernel in the"
-        " recording: records are missing, so idle time is not known."
-    ),
-    "unrecorded_graphs": lambda fact: (
-        f"{counted(fact.count, 'launch')} of graphs have no work of a device in the recording: what graphs do is in no"
-        " number, so idle time is not known."
-    ),
-    "graphs_without_launches": lambda fact: (
-        f"{counted(fact.count, 'CUDA graph')} were traced as a whole: the kernels inside are not recorded."
-    ),
-    "sparse_graphs": lambda fact: (
-        f"Nodes fill {time(fact.count)} of {time(fact.of)} of CUDA graphs: nodes are probably missing, so idle time is"
-        " an upper bound."
-    ),
-    "outlasting": lambda fact: (
-        f"Durations of {counted(fact.count, 'launch')} are impossible and were cut at the next start."
-    ),
-    "overlapping_launches": lambda fact: (
-        f"{counted(fact.count, 'launch')} end after later ones of their queue: their durations may be too long, and"
-        " with them the shares of kernels."
-    ),
-    "end_before_start": lambda fact: (
-        f"{counted(fact.count, 'event')} {'ends' if fact.count == 1 else 'end'} before"
-        f" {'it begins' if fact.count == 1 else 'they begin'} and {'is' if fact.count == 1 else 'are'} left out:"
-        " a gap may be that."
-    ),
-    "dropped_events": lambda fact: "The profiler reports lost events: sums are lower bounds.",
-    "begin_apart": lambda fact: (
-        f"Recordings begin {time(fact.count)} apart: waiting up to {time(fact.of)} for that is no loss of the run."
-    ),
-    "partly_shared": lambda fact: (
-        f"Recordings share {time(fact.count)} of {time(fact.of)}: what is lost is told of the shared time."
-    ),
-    "end_apart": lambda fact: (
-        f"All ranks have work during {time(fact.count)} of {time(fact.of)}: what is lost is told of that time."
-    ),
-    "apart": lambda fact: (
-        f"Recordings share {time(fact.count)} of {time(fact.of)}: time that a rank did not record counts as idle."
-    ),
 }
 
 
@@ -205,11 +145,6 @@ def of_run(run: RunFact) -> str:
     return f"{time(run.elapsed_ns)}: {whole(run.parts, run.gpu_ns)}. In it {words}: {inside}. {recorded}."
 
 
-def of_recording(fact: RecordingFact) -> str:
-    """Return why a recording is not fit for a question."""
-    return FAULTS[fact.fault](fact)
-
-
 def detail_words(reason: str, detail: str) -> str:
     """Return what is behind a wait, short."""
     for begins in (IN_RANGE, IN_OPERATOR, IN_SAMPLED, IN_MPI, IN_PYTHON):
@@ -241,7 +176,7 @@ def detail_words(reason: str, detail: str) -> str:
     if ".py(" not in detail:
         return elided(detail, LONGEST_DETAIL)
     if len(detail) > LONGEST_FUNCTION:  # the function says more than the folders and the file it is in
-        detail = _PLACE.sub(r"\1", detail)
+        detail = _PATH.sub(r"\1", detail)
     return elided(detail, LONGEST_FUNCTION)
 
 
@@ -591,7 +526,7 @@ def of_variation(fact: VariationFact, run: RunFact) -> str:
     """Return how a kernel varies, the cause where one is supported, and the price; of a trend both ends."""
     kernel = kernel_words(fact.name)
     if (trend := fact.trend) is not None:
-        since = f", at about {time(trend.since_ns)}" if trend.since_ns is not None else ""
+        since = f", at {time(trend.since_ns)}" if trend.since_ns is not None else ""
         how = f"a jump that stays{since}" if trend.is_jump else "a trend over the run"
         clock = ""
         if trend.clock is not None:

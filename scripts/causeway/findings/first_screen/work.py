@@ -7,21 +7,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import record_of
 from causeway.core.names.kernel_words import kernel_words
+from causeway.core.names.work_classes import COLLECTIVES, WHOLE_GRAPHS, work_of
 from causeway.core.queries import file_source, of_table, rows_where
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
-from causeway.findings.first_screen.device_differences import LEAST_CLOCK
 from causeway.findings.first_screen.run_facts import (
     FEWEST_REPEATS,
     LAUNCHING_NS,
+    LEAST_CLOCK,
     NOTICEABLE,
     RunFact,
     RunTables,
 )
-from causeway.findings.first_screen.work_classes import COLLECTIVES, WHOLE_GRAPHS, work_of
 
 MIX = 0.9
 """Share of the variance within configurations that the work before and after a launch, its operator and the size of its
@@ -60,7 +62,7 @@ class Trend:
     rank : int or None
         The rank whose launches these are, where those of no other device follow the time.
     since_ns : int or None
-        When the tenth begins from which the launches are like the last ones, on the run's time; of a jump.
+        When a jump is, on the run's time.
     """
 
     begins_ns: float
@@ -489,10 +491,11 @@ def _trend(
     )
     if not count or ratio > 1 - MIX:
         return None
+    of_device = {"name": short_name, "rank": rank, "device": device, "c": configuration}
     tenths = duckdb.execute(
         f"{PLACED} SELECT avg(t), min(start), max(start + t) FROM placed"  # noqa: S608
         " WHERE rank = $rank AND device = $device AND c = $c GROUP BY tenth ORDER BY tenth",
-        given | {"name": short_name, "rank": rank, "device": device, "c": configuration},
+        given | of_device,
     ).fetchall()
     means = [mean for mean, _, _ in tenths]
     change = means[-1] - means[0]
@@ -503,15 +506,27 @@ def _trend(
     if len(tenths) < 10 or not (is_jump or ends_differ):
         return None
     others = [row for row in many if row[2:4] != (rank, device)]
-    since_ns = moment(folder, tenths[is_last.index(True)][1]) if is_jump else None
+    rows = duckdb.execute(
+        f"{PLACED} SELECT start, t::DOUBLE AS t FROM placed WHERE rank = $rank AND device = $device AND c = $c"  # noqa: S608
+        " ORDER BY start",
+        given | of_device,
+    ).fetchnumpy()
     return Trend(
-        since_ns=since_ns,
+        since_ns=moment(folder, _jumps_at(*rows.values(), means[0], means[-1])) if is_jump and change else None,
         rank=rank if others and all(row[1] is None or row[1] > 1 - MIX for row in others) else None,
         begins_ns=means[0],
         ends_ns=means[-1],
         is_jump=is_jump,
         clock=_clock(folder, rank, device, tenths[0][1:], tenths[-1][1:], change > 0),
     )
+
+
+def _jumps_at(starts: np.ndarray, lengths: np.ndarray, before: float, after: float) -> int:
+    """Return when launches, in the order of their starts, change from one length to another, ns: where all before are
+    most like the one, and all behind like the other.
+    """
+    worse = np.cumsum((lengths - before) ** 2 - (lengths - after) ** 2)
+    return int(starts[min(int(np.argmin(worse)) + 1, starts.size - 1)])
 
 
 def _clock(

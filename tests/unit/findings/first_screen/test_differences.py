@@ -10,10 +10,11 @@ import pytest
 from first_screen_samples import MS, run, tables
 
 from causeway.core.clock import Clock
+from causeway.core.names.work_classes import work_of
 from causeway.core.schemas import SCHEMAS
 from causeway.core.tables import write_table
 from causeway.core.vocabulary import SUPPORTED, form_of
-from causeway.findings.first_screen import words
+from causeway.findings.first_screen import words, work
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.device_differences import slow_copies_facts, turns_facts
 from causeway.findings.first_screen.facts import DatasetFacts
@@ -21,9 +22,9 @@ from causeway.findings.first_screen.first_steps import first_step_facts
 from causeway.findings.first_screen.late_in_mpi import awaited_peers, late_in_mpi
 from causeway.findings.first_screen.outliers import slow_step_facts
 from causeway.findings.first_screen.plan import plan
+from causeway.findings.first_screen.recording_words import of_recording
 from causeway.findings.first_screen.run_facts import IDLE, StepsFact, recording_facts
-from causeway.findings.first_screen.work import PeakFact, _after_pause, _least
-from causeway.findings.first_screen.work_classes import work_of
+from causeway.findings.first_screen.work import PeakFact, _after_pause, _least, variation_facts
 
 TEXTS = (pa.string(), pa.dictionary(pa.int32(), pa.string()))
 
@@ -289,7 +290,7 @@ def test_an_event_that_ends_before_it_begins_is_said_as_a_gap_may_be_it():
     given = tables()
     given = replace(given, quality=given.quality | {"issues": [issue]})
     (fact,) = recording_facts(given)
-    assert words.of_recording(fact) == "1 event ends before it begins and is left out: a gap may be that."
+    assert of_recording(fact) == "1 event ends before it begins and is left out: a gap may be that."
 
 
 @pytest.mark.parametrize(
@@ -355,3 +356,23 @@ def test_two_columns_that_only_together_stand_apart_are_said(tmp_path):
     assert said == [
         "node nhwc, precision fp16: mean y of 16 rows 213, 410 in the others (−48 %). That is 99.9 % of the variance."
     ]
+
+
+def test_a_jump_on_one_rank_alone_is_found_and_its_rank_said(tmp_path):
+    """The rank with most launches was looked at, on which nothing changes."""
+    lengths = [1000 + 240 * (rank == 1 and at >= 86) for rank in range(3) for at in range(200)]
+    columns = {
+        "rank": [rank for rank in range(3) for _ in range(200)],
+        "start_ns": [2000 * at for at in range(200)] * 3,
+    }
+    columns |= {"device": [0] * 600, "configuration": [0] * 600, "duration_ns": lengths}
+    tables_of = {"launches": columns, "configurations": {"configuration": [0], "kernel": [0]}}
+    tables_of |= {"kernels": {"kernel": [0], "short_name": ["gemm"]}}
+    for name, values in tables_of.items():
+        pq.write_table(pa.table(values), tmp_path / f"{name}.parquet")
+    trend = work._trend([tmp_path], "gemm", lambda folder, start_ns: start_ns - 20_000)
+    (fact,) = variation_facts(tables(targets={"kernel_variability": [made.kernel("gemm", cost_ms=300)]}), run())
+    assert words.of_variation(replace(fact, trend=trend), run()) == (
+        "gemm: 1 µs in the first tenth of launches on rank 1 alone, 1.24 µs in the last: a jump that stays,"
+        " at 152 µs, not noise."
+    )
