@@ -506,13 +506,17 @@ def _trend(
     if len(tenths) < 10 or not (is_jump or ends_differ):
         return None
     others = [row for row in many if row[2:4] != (rank, device)]
-    rows = duckdb.execute(
-        f"{PLACED} SELECT start, t::DOUBLE AS t FROM placed WHERE rank = $rank AND device = $device AND c = $c"  # noqa: S608
-        " ORDER BY start",
-        given | of_device,
-    ).fetchnumpy()
+    since_ns = None
+    if is_jump and change:
+        first = is_last.index(True)  # the tenth before it may hold the change, too
+        launches = duckdb.execute(
+            f"{PLACED} SELECT start, t::DOUBLE AS t FROM placed WHERE rank = $rank AND device = $device AND c = $c"  # noqa: S608
+            " AND tenth BETWEEN $first AND $first + 1 ORDER BY start",
+            given | of_device | {"first": first},
+        ).fetchnumpy()
+        since_ns = moment(folder, _jumps_at(launches["start"], launches["t"], means[0], means[-1]))
     return Trend(
-        since_ns=moment(folder, _jumps_at(*rows.values(), means[0], means[-1])) if is_jump and change else None,
+        since_ns=since_ns,
         rank=rank if others and all(row[1] is None or row[1] > 1 - MIX for row in others) else None,
         begins_ns=means[0],
         ends_ns=means[-1],
@@ -525,8 +529,8 @@ def _jumps_at(starts: np.ndarray, lengths: np.ndarray, before: float, after: flo
     """Return when launches, in the order of their starts, change from one length to another, ns: where all before are
     most like the one, and all behind like the other.
     """
-    worse = np.cumsum((lengths - before) ** 2 - (lengths - after) ** 2)
-    return int(starts[min(int(np.argmin(worse)) + 1, starts.size - 1)])
+    worse = np.cumsum(np.append(0.0, (lengths - before) ** 2 - (lengths - after) ** 2))
+    return int(starts[min(int(np.argmin(worse)), starts.size - 1)])
 
 
 def _clock(
