@@ -196,15 +196,16 @@ def reasons_in_words(fact: LossFact, devices: int) -> str:
 
 
 def of_gain(gain: Gain | None, lost_ns: float, elapsed_ns: int) -> str:
-    """Return what a run wins without a loss of so many nanoseconds per device. Where that is more than the loss, it
-    makes others wait, and their waits go with it.
+    """Return what a run wins without a loss of so many nanoseconds per device. Where that is more than the loss by a
+    hundredth of the run, it makes others wait, and their waits go with it.
     """
     if gain is None:
         return "What its removal wins is not known."
     if gain.saved_ns < NOTICEABLE * elapsed_ns:
         limit = f": {LIMITS.get(gain.limited_by, 'other work limits')} the run" if gain.limited_by else ""
         return f"Removing it alone wins less than 1 %{limit}."
-    without = "this" if gain.saved_ns <= lost_ns else "this and the waits that it causes"
+    is_more = gain.saved_ns - lost_ns >= NOTICEABLE * elapsed_ns
+    without = "this and the waits that it causes" if is_more else "this"
     least = "at least " if gain.at_least else ""
     saved = f"{least}{time(gain.saved_ns)} ({percent(gain.saved_ns / elapsed_ns)}) shorter"
     limit = f"; then {LIMITS[gain.limited_by]} it" if gain.limited_by in LIMITS and not gain.at_least else ""
