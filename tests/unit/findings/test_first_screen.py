@@ -15,6 +15,7 @@ from first_screen_samples import MS, efficiency, gain, idle, replay, run, tables
 
 from causeway.command_line.first_screen_lines import first_screen_lines
 from causeway.core.names.kernel_words import kernel_words
+from causeway.core.names.work_classes import OTHER, work_of
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.findings.device_time.facts_said import _of_slow_steps
 from causeway.findings.document import summarise
@@ -26,7 +27,6 @@ from causeway.findings.first_screen.outliers import WAITS, EventFact, GapFact, S
 from causeway.findings.first_screen.plan import QUESTIONS, _outliers, plan
 from causeway.findings.first_screen.run_facts import StepsFact, recording_facts, run_fact
 from causeway.findings.first_screen.work import class_facts, variation_facts
-from causeway.findings.first_screen.work_classes import OTHER, work_of
 from causeway.levels.windows.window import _slowest_step
 
 
@@ -505,7 +505,9 @@ def test_the_step_of_a_single_gap_is_named():
     gap = GapFact(count=1, devices=1, total_ns=60 * MS, median_ns=60 * MS, **common)
     small = GapFact(count=9, devices=1, total_ns=20 * MS, median_ns=2 * MS, **common | {"longest_ns": 3 * MS})
     slow = {"cause_ns": 59 * MS, "usual_ns": 30 * MS, "cause": "idle_before_first_launch", "name": None}
-    facts = SimpleNamespace(tables=tables(), run=run(steps=STEPS), gaps=[gap, small], events=(), first_steps=())
+    facts = SimpleNamespace(
+        tables=tables(), run=run(steps=STEPS), gaps=[gap, small], events=(), first_steps=(), faults=()
+    )
     facts.slow_steps = [SlowStepsFact(pairs=((1, 63),), excess_ns=59 * MS, **slow)]
     said = [line.answer for line in _outliers(facts)]
     assert said[0] == "A gap of 60 ms at 205 ms, after gemm, before softmax (3 %), in step 63 of rank 1."
@@ -550,10 +552,10 @@ STEPS = StepsFact(
 @pytest.mark.parametrize(
     ("length", "said"),
     [
-        (lambda at: 1000 + 250 * (at >= 160), "in the last: a jump that stays, not noise. Meanwhile gpc clock frequency changes from 1.41 to 1.13 GHz."),
+        (lambda at: 1000 + 250 * (at >= 160), "in the last: a jump that stays, at 160 µs, not noise. Meanwhile gpc clock frequency changes from 1.41 to 1.13 GHz."),
         (lambda at: 1000 - 2 * at, "in the last: a trend over the run, not noise."),
         (lambda at: 1000 + 300 * (at % 2), None),
-        (lambda at: 1000 + 100 * (at >= 160), "in the last: a jump that stays, not noise. Meanwhile gpc clock frequency changes from 1.41 to 1.13 GHz."),
+        (lambda at: 1000 + 100 * (at >= 160), "in the last: a jump that stays, at 160 µs, not noise. Meanwhile gpc clock frequency changes from 1.41 to 1.13 GHz."),
         (lambda at: 1000 + 100 * (at // 50 % 2), None),
     ],
 )  # fmt: skip

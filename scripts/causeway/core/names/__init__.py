@@ -2,5 +2,5 @@
 
 What stays of a name from one GPU to the next stands in `comparison`.
 
-Imports run from left to right: `build_numbers`, `kernel_words`, `prior_knowledge`.
+Imports run from left to right: `build_numbers`, `kernel_words`, `prior_knowledge`, `work_classes`.
 """

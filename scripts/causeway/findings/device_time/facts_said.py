@@ -13,6 +13,7 @@ from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import CHANGES, Gain, LateRankFact, LossFact
 from causeway.findings.first_screen.outliers import SlowStepsFact
 from causeway.findings.first_screen.plan import NO_IDLE_TIME
+from causeway.findings.first_screen.recording_words import of_recording
 from causeway.findings.first_screen.run_facts import IDLE, OUTSIDE, RunFact, RunTables, percent_query
 from causeway.findings.first_screen.work import VariationFact
 from causeway.findings.headlines import MOST_WORDS
@@ -37,8 +38,8 @@ def device_time_findings(facts: DatasetFacts) -> list[Finding]:
             kind="recording",
             key=fact.fault,
             quantity="fault of the recording",
-            headline=words.of_recording(fact),
-            sentence=words.of_recording(fact),
+            headline=of_recording(fact),
+            sentence=of_recording(fact),
             link=link_to(tables.dataset, "quality"),
             suggestion=RECORD.get(fact.fault),
         )

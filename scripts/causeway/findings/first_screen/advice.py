@@ -24,7 +24,8 @@ from causeway.core.codes import (
 from causeway.core.formatting import count, counted, elided, first_of, time
 from causeway.core.vocabulary import OTHER_PROCESS
 from causeway.findings.first_screen.device_differences import SlowCopiesFact, TurnsFact
-from causeway.findings.first_screen.losses import BY_HOST, FOREIGN, LateRankFact, LossFact
+from causeway.findings.first_screen.late_in_mpi import PeerFact
+from causeway.findings.first_screen.losses import BY_HOST, FOREIGN, LateRankFact, LossFact, MigrationsFact
 from causeway.findings.first_screen.run_facts import (
     COMMUNICATION,
     COPIES,
@@ -62,6 +63,7 @@ class Advice:
 
 
 RECORD_CALLS = "Record runtime calls: they tell what the devices wait for while they are idle."
+EARLIER = "Do it earlier, on another thread, or less often"
 ON_OWN_STREAM = "Copy on a stream of its own while kernels run"
 RECORD = {
     "apart": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
@@ -70,6 +72,8 @@ RECORD = {
     "late_stamps": "Record without graphs, or with another version of the profiler.",
     "unrecorded_steps": "Record fewer steps, or with larger buffers.",
     "lost_launches": "Record fewer steps, or with larger buffers.",
+    "unanswered_calls": "Record fewer steps, or with larger buffers.",
+    "unrecorded_graphs": "Record with the option that traces graphs (nsys: --cuda-graph-trace).",
     "missing_dispatches": "Record without filters of kernels, or export the whole recording.",
     "graphs_without_launches": "Record with the option that traces nodes of graphs (nsys: --cuda-graph-trace=node).",
     "sparse_graphs": "Record with the option that traces nodes of graphs, or with graphs off.",
@@ -85,19 +89,22 @@ def advice(
     kernels: Sequence[WorkFact],
     turns: Sequence[TurnsFact] = (),
     slow_copies: Sequence[SlowCopiesFact] = (),
+    peers: Sequence[PeerFact] = (),
+    migrations: Sequence[MigrationsFact] = (),
 ) -> list[Advice]:
     """Return what to do, the step that wins most first; what the recording needs comes before all."""
     steps = [Advice(words=RECORD[fault.fault], saved_ns=run.elapsed_ns) for fault in faults if fault.fault in RECORD][
         :1
     ]
     steps += [of_late(fact, run) for fact in late[:1] if fact.saved_ns >= NOTICEABLE * run.elapsed_ns]
+    steps += [of_peer(fact) for fact in peers]
+    steps += [of_migrations(fact, run) for fact in migrations]
     steps += [of_turns(fact, run) for fact in turns]
     steps += [of_slow_copies(fact, run) for fact in slow_copies]
     for fact in losses:
-        if fact.part != COPIES or (
-            run.launches and not turns
-        ):  # copies between devices that take turns are a turn, too
-            steps += against_loss(fact, run, has_late=bool(late))
+        # copies between devices that take turns are a turn, too; without launches there is no compute beside copies
+        if fact.part != COPIES or (run.launches and not turns):
+            steps += against_loss(fact, run, has_late=bool(late) or bool(peers))
     if not steps and kernels and run.launches:
         steps += _of_unfilled(kernels[0], run)
     return sorted(steps, key=lambda step: (-step.saved_ns, step.words))[:MOST]
@@ -120,6 +127,18 @@ def of_late(fact: LateRankFact, run: RunFact) -> Advice:
     }
     which = words.get(fact.cause or "", f"Look at what {who} does before these collectives and the others do not.")
     return Advice(words=which, saved_ns=fact.saved_ns)
+
+
+def of_peer(fact: PeerFact) -> Advice:
+    """Return what to do about a rank whose messages the others wait for."""
+    words = f"Give rank {fact.rank} less to do, or more ranks to its part of the work: the others wait for it."
+    return Advice(words=words, saved_ns=fact.waited_ns)
+
+
+def of_migrations(fact: MigrationsFact, run: RunFact) -> Advice:
+    """Return what to do about pages of managed memory that move while kernels run."""
+    words = f"{_prefetch(run)} before kernels use it, or work on less data at once where it does not fit the GPU."
+    return Advice(words=words, saved_ns=fact.under_ns // run.devices)
 
 
 def of_turns(fact: TurnsFact, run: RunFact) -> Advice:
@@ -190,6 +209,8 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
             sums.setdefault(step, Counter())[what] += ns // run.devices
     for step, parts in sums.items():
         spent = parts.total()
+        if is_launching and step == EARLIER and max(parts.values()) * run.devices < LEAST_DETAIL * total:
+            continue  # what surrounds each launch
         if spent * run.devices >= LEAST_DETAIL * total:
             most = parts.most_common(MOST)
             told = [part for part in most if part[1] >= LEAST_DETAIL * spent] or most[:1]
@@ -250,7 +271,7 @@ def _against(reason: str, detail: str, lacking: str, run: RunFact) -> tuple[str,
         return f"{_prefetch(run)}, or copy explicitly", what
     if detail in (HOST_CODE, NO_LAUNCHER):
         return f"Record {lacking} of the host", what
-    return "Do it earlier, on another thread, or less often", what
+    return EARLIER, what
 
 
 def _of_copies(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:

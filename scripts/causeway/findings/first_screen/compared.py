@@ -1,7 +1,7 @@
 """What changed from one run to another, step time first: facts of both runs side by side, each once in words."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from causeway.core.names.kernel_words import LONGEST, kernel_words, matrix_produ
 from causeway.core.queries import cell
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import FEWEST_OF_P99, INCONCLUSIVE, NOT_IDLE, SAME
-from causeway.findings.first_screen.run_facts import NOTICEABLE
-from causeway.findings.first_screen.words import detail_words
+from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, NOTICEABLE
+from causeway.findings.first_screen.words import PARTS, detail_words
 
 MOST_REASONS = 3
 MOST_KERNELS = 3
@@ -22,6 +22,8 @@ SAME_CALLS = "The same operator calls"
 ALWAYS = ("Median step", "Run", SAME_LAUNCHES, SAME_CALLS)
 """Changes that are said however small they are."""
 MOST_OPERATORS = 3
+OTHER_NUMBER = 0.05
+"""Share by which a step holds more or fewer calls of an operator than before, for that to be part of its change."""
 LONGEST_INPUT = 60
 """Characters of an operator's input."""
 
@@ -61,8 +63,9 @@ class CallFact:
 @dataclass(frozen=True, kw_only=True)
 class ComparedRuns:
     """What is said of a pair: its changes; calls of operators, those whose change makes most first; reasons of idle
-    time, operators and kernels that changed most, before and after, ns of all devices; numbers of launches and of
-    calls, both models, the slowest steps of each, whether repeats were measured, and the runs without input shapes.
+    time, copies and communication outside compute, operators and kernels that changed most, before and after, ns of all
+    devices; numbers of launches and of calls, both models, the slowest steps of each, whether repeats were measured,
+    and the runs without input shapes.
     """
 
     changes: Sequence[ChangeFact]
@@ -70,6 +73,7 @@ class ComparedRuns:
     numbers_of_calls: tuple[int, int]
     unshaped: Sequence[str]
     reasons: Sequence[tuple[str, int, int]]
+    exposed: Sequence[tuple[str, int, int]]
     operators: Sequence[tuple[str, int, int]]
     kernels: Sequence[tuple[str, int, int]]
     launches: tuple[int, int]
@@ -80,13 +84,14 @@ class ComparedRuns:
 
 @dataclass(frozen=True, kw_only=True)
 class PairSide:
-    """What is read of one run of a pair beside the comparison: rows of `waiting` and of `operator_summary`, and the
-    durations of its steps behind the warm-up, mean of their ranks, ns.
+    """What is read of one run of a pair beside the comparison: rows of `waiting` and of `operator_summary`, the
+    durations of its steps behind the warm-up, mean of their ranks, ns, and the parts of its devices' time, ns.
     """
 
     waiting: Sequence[Row] = ()
     operators: Sequence[Row] = ()
     steps: Sequence[float] = ()
+    parts: Mapping[str, int] = field(default_factory=dict)
 
 
 def step_times(rows: Iterable[Row]) -> list[float]:
@@ -138,10 +143,13 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
     operators = document["operators"]
     return ComparedRuns(
         changes=changes,
-        calls=[call for call in _calls(operators, rows, table) if abs(call.whole_ns) >= least] if operators else (),
+        calls=[call for call in _calls(operators, rows, table, sides) if abs(call.whole_ns) >= least]
+        if operators
+        else (),
         numbers_of_calls=(operators["baseline"]["calls"], operators["candidate"]["calls"]) if operators else (0, 0),
         unshaped=operators["without_shapes"] if operators else (),
         reasons=_side_by_side([_reasons(side) for side in sides], least),
+        exposed=_side_by_side([_exposed(side) for side in sides], least),
         operators=_side_by_side([_operators(side) for side in sides], least),
         kernels=sorted(kernels, key=lambda row: (-abs(row[2] - row[1]), row[0])),
         launches=(document["baseline"]["launches"], document["candidate"]["launches"]),
@@ -173,6 +181,11 @@ def _reasons(side: PairSide) -> dict[str, int]:
     return sums
 
 
+def _exposed(side: PairSide) -> dict[str, int]:
+    """Return the time of copies and communication outside compute, in words, ns of all devices."""
+    return {f"{PARTS[part][:1].upper()}{PARTS[part][1:]}": side.parts.get(part, 0) for part in (COPIES, COMMUNICATION)}
+
+
 def _operators(side: PairSide) -> dict[str, int]:
     """Return the kernels' time by the operator that launched them, ns: the same names on devices of any maker."""
     return {row["name"]: row["gpu_ns"] for row in side.operators if row["level"] == "operator" and row["name"]}
@@ -191,10 +204,11 @@ def _change_of(what: str, row: Row, query: str) -> ChangeFact:
     )
 
 
-def _calls(operators: Row, rows: Sequence[Row], table: str) -> list[CallFact]:
+def _calls(operators: Row, rows: Sequence[Row], table: str, sides: Sequence[PairSide]) -> list[CallFact]:
     """Return the calls of operators that both runs have, by input where all runs recorded inputs: those whose change
-    makes most of all calls first.
+    makes most of all calls first. Where a step holds more or fewer calls than before, that is part of the change.
     """
+    steps = [len(side.steps) for side in sides]
     by_name = {row["operator"]: row for row in operators["decomposition"]}
     by_input = {row["name"]: row for row in operators["shapes"]}
     facts = []
@@ -205,14 +219,21 @@ def _calls(operators: Row, rows: Sequence[Row], table: str) -> list[CallFact]:
         elif row["level"] == "operator" and operators["without_shapes"]:
             call = by_name.get(row["candidate"])
         if call is not None and row["change_percent"] is not None:
+            calls = row["baseline_launches"], row["candidate_launches"]
+            before = row["baseline_value"]
+            after = row["candidate_value"]
+            more = 1.0
+            if all(steps) and all(calls) and after != before:
+                of_before = calls[0] / steps[0] * steps[1] / calls[1]  # calls that one of the candidate's stands for
+                more = (after - before * of_before) / (after - before) if abs(of_before - 1) >= OTHER_NUMBER else 1.0
             fact = CallFact(
                 operator=call["operator"],
                 before=call.get("baseline_operator", row["baseline"]),
                 dims=call.get("dims"),
                 change=_change_of(row["candidate"], row, cell("change_percent", table, index)),
-                calls=(row["baseline_launches"], row["candidate_launches"]),
-                whole_ns=call["time_ns"],
-                step_ns=call["step_ns"],
+                calls=calls,
+                whole_ns=round(more * call["time_ns"]),
+                step_ns=None if call["step_ns"] is None else round(more * call["step_ns"]),
             )
             facts.append(fact)
     return sorted(facts, key=lambda fact: (-abs(fact.whole_ns), fact.change.what))
@@ -272,6 +293,7 @@ def of_comparison(fact: ComparedRuns) -> list[tuple[str, str | None]]:
             numbers = fact.launches if change.what == SAME_LAUNCHES else fact.numbers_of_calls
             words = f"{change.what} take {_signed(change.percent)}{_interval(change)}{_numbers(numbers, ' of them')}"
         lines.append((f"{words}{_noise(change)}.", change.query))
+    lines += [(f"{_pair(f'{what}, all GPUs', *ns)}.", None) for what, *ns in fact.exposed]
     if not any(change.what in (SAME_LAUNCHES, SAME_CALLS) for change in fact.changes):
         lines += _of_operators(fact)  # devices of two makers have no kernel in common
     if fact.kernels:
@@ -338,5 +360,5 @@ def _pair(words: str, before: float, after: float) -> str:
 
 def _base(name: str) -> str:
     """Return a demangled name without return type, namespace, template arguments and parameters."""
-    text = name.split("<")[0].split("(")[0].removeprefix("void ")
+    text = name.replace("(anonymous namespace)::", "").split("<")[0].split("(")[0].removeprefix("void ")
     return text.rpartition("::")[2] or name

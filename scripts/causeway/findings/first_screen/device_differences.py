@@ -1,19 +1,25 @@
-"""How the devices of a run differ where they should be alike: which take turns, and which copy more slowly."""
+"""How the devices of a run differ where they should be alike: which take turns, which copy more slowly, and of a table
+of measurements which node or other place stands apart.
+"""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from causeway.core.codes import COPY_KINDS, MIGRATIONS, WITHIN_DEVICE
-from causeway.core.queries import in_document
+from causeway.core.queries import file_source, in_document
 from causeway.core.schemas import Row
 from causeway.events.event_blocks import Block, chunks, merged, times
-from causeway.findings.first_screen.run_facts import IDLE, NOTICEABLE, RunFact, RunTables
+from causeway.findings.first_screen.run_facts import ALIKE, IDLE, LEAST_CLOCK, NOTICEABLE, RunFact, RunTables
 
 FEW_AT_ONCE = 0.1
 """Share of the time in which a device of a rank works that a second one works up to, for them to take turns."""
@@ -21,6 +27,14 @@ LEAST_PART = 0.1
 """Share of that time that each device works at least: one that waits for all of the run takes no turn."""
 TIMES_SLOWER = 1.5
 """Times by which copies are slower on some devices than on the fastest, to be said."""
+LEAST_APART = 0.5
+"""Share of a table's variance within configurations from which one place stands for it."""
+LOCATIONS = re.compile(
+    r"^(node|host|hostname|machine|gpu|device|card|slot|socket|rank)(_?(id|name|index|number))?$", re.I
+)
+"""Columns that say where a row was measured, also as numbers."""
+CLOCKS = re.compile(r"clock|freq|[mg]hz", re.IGNORECASE)
+"""Columns of clocks."""
 ALIKE_SIZES = 2.0
 """Times by which the mean sizes of copies on two devices differ at most, for their speeds to be compared."""
 
@@ -137,3 +151,114 @@ def _slow_copies(path: str, kind: int, copies: Mapping[int, Row]) -> list[SlowCo
 
 def _speed(rows: Sequence[Row]) -> float:
     return sum(row["bytes"] for row in rows) / sum(row["sized_ns"] for row in rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApartFact:
+    """A place, or level of other text columns, whose rows of a table stand apart from all others.
+
+    Attributes
+    ----------
+    levels : sequence of (str, str)
+        Column and its level: one, or two that only together stand apart.
+    rows, of : int
+        Its rows, and all.
+    mean, others : float
+        Of the measured value, there and elsewhere.
+    share : float
+        Of the variance within configurations that lies between the two, 0 to 1.
+    clock : (str, float, float) or None
+        The column of a clock that differs most, and its means there and elsewhere.
+    """
+
+    levels: Sequence[tuple[str, str]]
+    rows: int
+    of: int
+    mean: float
+    others: float
+    share: float
+    clock: tuple[str, float, float] | None
+
+
+def apart_fact(tables: RunTables, target: str) -> ApartFact | None:
+    """Return the level of a text column, or column of places, between whose rows and all others most of a table's
+    variance within configurations lies, or of two columns where that explains more; None without one.
+    """
+    facts = [fact for folder in tables.folders for fact in _apart(folder / "counters.parquet", target)]
+    best = max((fact.share for fact in facts), default=0.0)
+    alike = [fact for fact in facts if fact.share >= ALIKE * best]
+    return min(alike, key=lambda fact: (len(fact.levels), -fact.share, fact.levels), default=None)
+
+
+def _apart(path: Path, target: str) -> list[ApartFact]:
+    """Return the levels, of one column and of two, that stand apart in a table."""
+    import duckdb
+
+    if not path.is_file():
+        return []
+    schema = pq.read_schema(path)
+    texts = [
+        field.name
+        for field in schema
+        if field.name != target
+        and (pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or LOCATIONS.match(field.name))
+    ]
+    if target not in schema.names or not texts:
+        return []
+    clocks = [field.name for field in schema if CLOCKS.search(field.name) and pa.types.is_floating(field.type)]
+    connection = duckdb.connect()
+    value = _quoted(target)
+    connection.execute(
+        f"CREATE TABLE rows AS SELECT {', '.join(map(_quoted, sorted({target, *texts, *clocks})))},"  # noqa: S608
+        f" {value} - avg({value}) OVER (PARTITION BY configuration) AS measured"
+        f" FROM {file_source(path)} WHERE {value} IS NOT NULL"
+    )
+    sums = f"SELECT count(*), sum({value}), sum(measured ** 2) FROM rows"  # noqa: S608
+    of, whole, squares = connection.execute(sums).fetchall()[0]
+    facts = []
+    for columns in [*((text,) for text in texts), *combinations(texts, 2)] if squares else ():
+        named = [f"{_quoted(column)}::VARCHAR" for column in columns]
+        levels = connection.execute(
+            f"SELECT {', '.join(named)}, count(*), avg({value}), sum(measured) FROM rows GROUP BY ALL"  # noqa: S608
+            f" HAVING count(*) > 1 AND count(*) < {of} ORDER BY ALL"
+        ).fetchall()
+        for *level, rows, mean, beyond in levels if len(levels) > 1 else ():
+            share = beyond**2 * of / (rows * (of - rows) * squares)
+            if share >= LEAST_APART and None not in level:
+                where = " AND ".join(f"{name} = ?" for name in named)
+                facts.append(
+                    ApartFact(
+                        levels=tuple(zip(columns, map(_level, level), strict=True)),
+                        rows=rows,
+                        of=of,
+                        mean=mean,
+                        others=(whole - rows * mean) / (of - rows),
+                        share=share,
+                        clock=_clock_there(connection, clocks, where, level),
+                    )
+                )
+    return facts
+
+
+def _level(text: str) -> str:
+    """Return a level as it was written: places that are numbers are kept with a decimal point."""
+    return text.removesuffix(".0")
+
+
+def _clock_there(
+    connection: Any, clocks: Sequence[str], where: str, level: Sequence[str]
+) -> tuple[str, float, float] | None:
+    """Return the clock that differs most between the rows of a level and all others, with its means."""
+    changed = []
+    for clock in clocks:
+        name = _quoted(clock)
+        query = f"SELECT avg({name}) FILTER ({where}), avg({name}) FILTER (NOT ({where})) FROM rows"  # noqa: S608
+        there, elsewhere = connection.execute(query, [*level, *level]).fetchall()[0]
+        if there and elsewhere and abs(there / elsewhere - 1) >= LEAST_CLOCK:
+            changed.append((clock, there, elsewhere))
+    return max(changed, key=lambda clock: abs(clock[1] / clock[2] - 1), default=None)
+
+
+def _quoted(name: str) -> str:
+    """Return the name of a column for SQL."""
+    return '"' + name.replace('"', '""') + '"'

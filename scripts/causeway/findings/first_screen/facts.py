@@ -10,7 +10,7 @@ from causeway.findings.first_screen.device_differences import (
     turns_facts,
 )
 from causeway.findings.first_screen.first_steps import FirstStepFact, first_step_facts
-from causeway.findings.first_screen.late_in_mpi import late_in_mpi
+from causeway.findings.first_screen.late_in_mpi import PeerFact, awaited_peers, late_in_mpi
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
 from causeway.findings.first_screen.outliers import (
     EventFact,
@@ -70,6 +70,11 @@ class DatasetFacts:
     def late(self) -> Sequence[LateRankFact]:
         """Ranks that the others wait for, most waiting first."""
         return late_rank_facts(self.tables, self.run) or late_in_mpi(self.tables, self.run) if self.run else ()
+
+    @cached_property
+    def peers(self) -> Sequence[PeerFact]:
+        """The rank whose messages the others wait for, where no collective says who is late."""
+        return awaited_peers(self.tables, self.run) if self.run and not self.late else ()
 
     @cached_property
     def first_steps(self) -> Sequence[FirstStepFact]:

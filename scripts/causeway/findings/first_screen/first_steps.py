@@ -87,7 +87,7 @@ def _kernel_of(tables: RunTables, rank: int, window: tuple[int, int]) -> str | N
     sums: Counter[str] = Counter()
     for folder in tables.folders:
         clock = tables.clocks.get(folder.name, Clock())
-        begin, end = clock.own(np.array(window) + int(tables.efficiency["origin_ns"])).tolist()
+        begin, end = clock.own(np.array(window)).tolist()
         sums.update(_only_there(folder, rank, begin, end))
     return max(sums, key=lambda name: (sums[name], name), default=None)
 

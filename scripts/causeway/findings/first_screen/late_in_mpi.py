@@ -1,11 +1,14 @@
-"""The rank that the others wait for in collectives of MPI, where no collective of the GPUs says it.
+"""The rank that the others wait for in collectives of MPI, or in receives from it, where no collective of the GPUs says
+it.
 
 All ranks leave such a collective together, so that the rank whose call is shortest came last, whatever the clocks of
 the ranks are.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 from causeway.core.tables import bounded_database
 from causeway.findings.first_screen.losses import LateRankFact
@@ -66,7 +69,66 @@ def late_in_mpi(tables: RunTables, run: RunFact) -> list[LateRankFact]:
     ]
 
 
+RECEIVES = "^P?MPI_(Recv|Wait|Sendrecv(_replace)?|Probe)$"
+"""Blocking calls that end when a message of their peer is there."""
+PEERS = (
+    "SELECT rank, peer, sum(duration_ns)::BIGINT AS waited_ns FROM read_parquet({files})"
+    " WHERE regexp_matches(name::VARCHAR, '{calls}') AND peer >= 0 AND peer <> rank GROUP BY ALL"
+)
+LITTLE = 0.5
+"""Share of what a rank's peers wait for it that it waits itself at most, for it to be what holds them up."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerFact:
+    """A rank whose messages most other ranks wait for: these, what one of them waits on average, and what the rank
+    waits itself in such calls, ns.
+    """
+
+    rank: int
+    waiting: Sequence[int]
+    waited_ns: int
+    own_ns: int
+    query: str
+
+
+def awaited_peers(tables: RunTables, run: RunFact) -> list[PeerFact]:
+    """Return the rank from which half of the others or more wait for messages, a hundredth of the run or more each, and
+    which hardly waits itself; most waiting first.
+    """
+    import duckdb
+
+    paths = [folder / "mpi.parquet" for folder in tables.folders if (folder / "mpi.parquet").is_file()]
+    if run.ranks < 2 or not paths:
+        return []
+    rows = duckdb.execute(_of_files(PEERS, [str(path) for path in paths], calls=RECEIVES)).fetchall()
+    own: Counter[int] = Counter()
+    for rank, _, waited in rows:
+        own[rank] += waited
+    query = _of_files(PEERS, ["/".join(path.parts[-4:]) for path in paths], calls=RECEIVES)
+    facts = []
+    for peer in sorted({row[1] for row in rows}):
+        waits = {rank: waited for rank, of, waited in rows if of == peer and waited >= NOTICEABLE * run.elapsed_ns}
+        mean = sum(waits.values()) // max(len(waits), 1)
+        if 2 * len(waits) >= run.ranks - 1 and mean and own[peer] <= LITTLE * mean:
+            facts.append(
+                PeerFact(
+                    rank=peer,
+                    waiting=sorted(waits),
+                    waited_ns=mean,
+                    own_ns=own[peer],
+                    query=f"SELECT avg(waited_ns)::BIGINT FROM ({query}) WHERE peer = {peer}",  # noqa: S608
+                )
+            )
+    return sorted(facts, key=lambda fact: (-fact.waited_ns * len(fact.waiting), fact.rank))[:1]
+
+
 def _late(paths: Sequence[str]) -> str:
     """Return `LATE` of some files."""
+    return _of_files(LATE, paths, together=TOGETHER)
+
+
+def _of_files(query: str, paths: Sequence[str], **patterns: str) -> str:
+    """Return a query of some files."""
     files = ", ".join(f"'{path.replace(chr(39), 2 * chr(39))}'" for path in paths)
-    return LATE.format(files=f"[{files}]", together=TOGETHER)
+    return query.format(files=f"[{files}]", **patterns)

@@ -1,13 +1,16 @@
 """What stands out in the time line of a dataset: gaps of its devices, single copies and launches, slow steps."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from causeway.core.clock import Clock
 from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, MIGRATIONS
 from causeway.core.queries import file_source
 from causeway.core.schemas import Row
@@ -81,7 +84,8 @@ class EventFact:
 @dataclass(frozen=True, kw_only=True)
 class SlowStepsFact:
     """Slow steps with one cause: ranks and steps, what the slowest rank of each step takes longer, what of the excess
-    of all is the cause's, ns, the usual time of a step, and the kernel that has most of it, if that is known.
+    of all is the cause's, ns, the usual time of a step, the kernel that has most of it, if that is known, and a range
+    or operator that each of them holds and no usual step does.
     """
 
     pairs: tuple[tuple[int, int], ...]
@@ -90,6 +94,7 @@ class SlowStepsFact:
     usual_ns: int
     cause: str
     name: str | None
+    holds: str | None = None
 
     @property
     def steps(self) -> list[int]:
@@ -444,9 +449,66 @@ def slow_step_facts(tables: RunTables, run: RunFact) -> list[SlowStepsFact]:
                 usual_ns=steps[0]["usual_ns"],
                 cause=cause,
                 name=max(steps, key=lambda step: (step["cause_ns"], -step["step"]))["name"],
+                holds=_held_alone(tables, {(step["rank"], step["step"]) for step in steps}),
             )
         )
     return sorted(facts, key=lambda fact: (-fact.excess_ns, fact.cause))
+
+
+_COUNTS = re.compile(r"(?<![0-9])(?:[1-9][0-9]*|0[0-9]+)")
+"""Numbers in names, but for a single 0: `context_0` holds none of what `context_7` holds."""
+
+
+def _held_alone(tables: RunTables, slow: set[tuple[int, int]]) -> str | None:
+    """Return the range or operator, with the numbers that it has most often, that begins in each of several slow steps,
+    (rank, step), and in no usual one, whatever its numbers are; of several the one with most time.
+    """
+    if tables.steps is None or len({step for _, step in slow}) < 2:
+        return None
+    others = {(step["rank"], step["step"]) for step in tables.steps["slow"]} - slow
+    held: dict[str, set[tuple[int, int]]] = defaultdict(set)
+    names: dict[str, Counter[str]] = defaultdict(Counter)
+    usual = set()
+    for name, step, ns in _begun_in_steps(tables):
+        kind = _COUNTS.sub("*", name)
+        if step in slow:
+            held[kind].add(step)
+            names[kind][name] += ns
+        elif step not in others:
+            usual.add(kind)
+    alone = {kind: names[kind] for kind, steps in held.items() if steps == slow and kind not in usual}
+    if not alone:
+        return None
+    most = max(alone, key=lambda kind: (alone[kind].total(), kind))
+    return max(alone[most], key=lambda name: (alone[most][name], name))
+
+
+def _begun_in_steps(tables: RunTables) -> Iterator[tuple[str, tuple[int, int], int]]:
+    """Give each name of a range or operator that begins in a step, (rank, step), with its time there, ns."""
+    import duckdb
+
+    if tables.steps_table is None:
+        return
+    columns = {name: tables.steps_table.column(name).to_numpy() for name in ("rank", "step", "start_ns", "duration_ns")}
+    order = np.lexsort((columns["start_ns"], columns["rank"]))
+    rank, step, start, duration = (values[order] for values in columns.values())
+    for folder in tables.folders:
+        clock = tables.clocks.get(folder.name, Clock())
+        own = {"rank": rank, "step": step, "begins": clock.own(start), "ends": clock.own(start + duration)}
+        connection = duckdb.connect()
+        connection.register("steps", pa.table(own))
+        for table in ("ranges", "host_operators"):
+            path = folder / f"{table}.parquet"
+            if path.is_file():
+                yield from (
+                    (name, (of_rank, number), ns)
+                    for name, of_rank, number, ns in connection.execute(
+                        "SELECT name::VARCHAR, e.rank, step, sum(e.duration_ns)::BIGINT FROM read_parquet(?) e"
+                        " ASOF JOIN steps s ON e.rank = s.rank AND e.start_ns >= s.begins WHERE e.start_ns < s.ends"
+                        " GROUP BY ALL ORDER BY ALL",
+                        [str(path)],
+                    ).fetchall()
+                )
 
 
 def behind_steps(

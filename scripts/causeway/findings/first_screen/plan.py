@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,17 @@ from causeway.core.formatting import count, counted, significant, time
 from causeway.core.queries import of_table
 from causeway.core.results import read_rows_of_run
 from causeway.core.schemas import Row
-from causeway.core.tables import read_table
+from causeway.core.tables import read_json, read_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import MOST, advice, of_rule
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison, step_times
+from causeway.findings.first_screen.device_differences import apart_fact
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
-from causeway.findings.first_screen.run_facts import IDLE, RunFact, RunTables, percent_query
+from causeway.findings.first_screen.recording_words import of_recording
+from causeway.findings.first_screen.run_facts import ALIKE, IDLE, RunFact, RunTables, percent_query
 from causeway.findings.first_screen.work import (
     cause_of_most,
     class_facts,
@@ -44,8 +46,18 @@ TO_DO = "What to do"
 NOT_SEARCHED = "Not searched"
 QUESTIONS = (RECORDING, COMPARED, RUN, STEP, WHERE, WHICH_RANK, OUTLIERS, FILLS, PEAK, VARIES, TO_DO, NOT_SEARCHED)
 """The questions of the first screen, in their order; each has a line only if it has an answer."""
-NO_IDLE_TIME = ("no_launches", "late_stamps", "unrecorded_steps", "missing_dispatches", "lost_launches")
+NO_IDLE_TIME = (
+    "no_launches",
+    "late_stamps",
+    "unrecorded_steps",
+    "missing_dispatches",
+    "lost_launches",
+    "unanswered_calls",
+    "unrecorded_graphs",
+)
 """Faults of a recording that leave idle time unknown."""
+NO_DURATIONS = "overlapping_launches"
+"""The fault that leaves it unknown how long single launches take."""
 ALSO_SAID = 0.5
 """Share of what the largest loss is worth from which a second one is said."""
 MOST_OUTLIERS = 3
@@ -113,6 +125,7 @@ def _side(tables: RunTables) -> PairSide:
         waiting=tables.waiting,
         operators=tables.operators,
         steps=step_times(steps.select(["step", "duration_ns", "warm_up"]).to_pylist()) if steps is not None else (),
+        parts=tables.efficiency["waterfall_ns"] if tables.is_timed else {},
     )
 
 
@@ -127,16 +140,23 @@ def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[str
                 waiting=read_rows_of_run(waiting, "waiting").to_pylist() if waiting.is_file() else (),
                 operators=read_table(operators, "operator_summary").to_pylist() if operators.is_file() else (),
                 steps=step_times(read_table(steps, "steps").to_pylist()) if steps.is_file() else (),
+                parts=_parts(home / "efficiency.json"),
             )
         )
     fact = compared_runs(document, rows, sides)
     return [text for text, _ in of_comparison(fact)] if fact is not None else []
 
 
+def _parts(path: Path) -> Mapping[str, int]:
+    """Return the parts of the devices' time of a run; nothing where it has no time line."""
+    document: Row = read_json(path) if path.is_file() else {"why": "absent"}
+    return document["waterfall_ns"] if not document["why"] else {}
+
+
 def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     tables = facts.tables
     faults = facts.faults[:MOST_FAULTS]
-    lines = [ScreenLine(question=RECORDING, answer=words.of_recording(fact), query=fact.query) for fact in faults]
+    lines = [ScreenLine(question=RECORDING, answer=of_recording(fact), query=fact.query) for fact in faults]
     run = facts.run
     if run is None:
         return [*lines, *_of_measurements(tables)]
@@ -161,9 +181,10 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         ScreenLine(question=WHERE, answer=words.of_shared(fact, run), ns=fact.waited_ns, query=fact.query)
         for fact in shared_facts(tables, run)
     ]
+    migrations = migration_facts(tables)
     lines += [
         ScreenLine(question=WHERE, answer=words.of_migrations(fact), ns=fact.under_ns, query=fact.query)
-        for fact in migration_facts(tables)
+        for fact in migrations
     ]
     lines += [ScreenLine(question=WHERE, answer=words.of_turns(fact, run)) for fact in facts.turns]
     late = facts.late
@@ -175,20 +196,34 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         ScreenLine(question=WHICH_RANK, answer=words.of_late_rank(fact, run), ns=fact.waited_ns, query=fact.query)
         for fact in late[:1]
     ]
+    lines += [
+        ScreenLine(question=WHICH_RANK, answer=words.of_peer(fact, run), ns=fact.waited_ns, query=fact.query)
+        for fact in facts.peers
+    ]
     if not any(fact.fault in NO_IDLE_TIME for fact in faults):
         lines += _outliers(facts)
-    classes = class_facts(tables)
-    kernels = kernel_facts(tables)
+    unsure = any(fact.fault == NO_DURATIONS for fact in faults)
+    shown = _at_medians(tables) if unsure else tables
+    classes = class_facts(shown)
+    kernels = kernel_facts(shown)
     if classes:
-        query = of_table("sum(value_sum)", f"{tables.dataset}/{KERNEL_VARIABILITY}/kernels.parquet")
+        column = "value_median * launches" if unsure else "value_sum"
+        query = of_table(f"sum({column})", f"{tables.dataset}/{KERNEL_VARIABILITY}/kernels.parquet")
         total = sum(fact.total_ns for fact in classes)
-        lines.append(ScreenLine(question=FILLS, answer=words.of_work(classes, kernels), ns=total, query=query))
-    lines += _varies(facts)
+        said = f"{'At their medians ' if unsure else ''}{words.of_work(classes, kernels)}"
+        lines.append(ScreenLine(question=FILLS, answer=said, ns=total, query=query))
+    lines += [] if unsure else _varies(facts)
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
-        for step in advice(run, faults, losses, late, kernels, facts.turns, facts.slow_copies)
+        for step in advice(run, faults, losses, late, kernels, facts.turns, facts.slow_copies, facts.peers, migrations)
     ]
     return [*lines, *_not_searched(tables)]
+
+
+def _at_medians(tables: RunTables) -> RunTables:
+    """Return tables in which launches take the median of their kernel, where some durations are not to be trusted."""
+    rows = [{**row, "value_sum": row["value_median"] * row["launches"]} for row in tables.kernels]
+    return replace(tables, operators=(), targets={**tables.targets, KERNEL_VARIABILITY: rows})
 
 
 def _where(losses: Sequence[LossFact], run: RunFact) -> list[LossFact]:
@@ -209,7 +244,8 @@ def _outliers(of: DatasetFacts) -> list[ScreenLine]:
     run = of.run
     if run is None or not tables.quality["analyses"].get("time_line", {"possible": True})["possible"]:
         return []
-    events = of.events
+    unsure = any(fact.fault == NO_DURATIONS for fact in of.faults)
+    events = [event for event in of.events if event.is_copy or not unsure]
     slow = {fact: behind_steps(fact, [*events, *of.gaps]) for fact in of.slow_steps}
     steps_of = {single: fact for fact, single in slow.items() if single is not None}
     facts = [(gap.total_ns, words.of_gap(gap, run) + words.in_steps(steps_of.get(gap), run)) for gap in of.gaps]
@@ -304,8 +340,14 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
                     f"{target}: {count(launches)} rows deviate from their configuration's mean{share}; no time line."
                 )
                 lines.append(ScreenLine(question=RUN, answer=answer))
-        if (cause := cause_of_most(tables)) is not None:
-            lines.append(ScreenLine(question=VARIES, answer=words.of_cause(cause)))
+            apart = apart_fact(tables, target)
+            cause = cause_of_most(tables)
+            explained = cause["variance_percent"] / 100 if cause is not None else 0.0
+            if apart is not None and apart.share >= ALIKE * explained:  # a place says more than what differs there
+                said = words.of_apart(apart, target, tables.units.get(target, ""))
+                lines.append(ScreenLine(question=VARIES, answer=said))
+            elif cause is not None:
+                lines.append(ScreenLine(question=VARIES, answer=words.of_cause(cause)))
     rows = sum(export["tables"].get("counters", 0) for export in tables.capabilities)
     if rows and not any(line.question == RUN for line in lines):
         answer = f"{counted(rows, 'launch')} with counters; without durations, so where the time goes is not known."

@@ -25,6 +25,8 @@ LAUNCHING_NS = 500_000
 """Idle time before a launch up to which it may be that of launching; a longer one is a pause."""
 ALIKE = 0.95
 """Fewest repeats of a launch sequence, and the least share of them that is alike, that are said."""
+LEAST_CLOCK = 0.02
+"""Share by which a clock changes to be worth a word, as for late ranks."""
 COMPUTE = "useful"
 COMMUNICATION = "communication"
 COPIES = "transfers"
@@ -146,7 +148,7 @@ class RecordingFact:
     Attributes
     ----------
     fault : str
-        A key of `words.FAULTS`.
+        A key of `recording_words.FAULTS`.
     count : int
         How many events, or ns, it concerns.
     of : int
@@ -269,6 +271,7 @@ UNFIT = (
     "missing_dispatches",
     "graphs_without_launches",
     "outlasting",
+    "overlapping_launches",
     "end_before_start",
     "dropped_events",
 )
@@ -305,7 +308,8 @@ def recording_facts(tables: RunTables) -> list[RecordingFact]:
             if counts or (issue["kind"] == fault and fault in FROM_ONE):
                 query = in_document(document, "issues", index, "count", kind="integer")
                 facts.append(RecordingFact(fault=fault, count=issue["count"], of=read, table=document, query=query))
-    return [*facts, *_lost_launches(tables, read), *_of_ranks(tables), *_sparse_graphs(tables)]
+    lost = _lost_launches(tables, read) or _unanswered_calls(tables, read)
+    return [*facts, *lost, *_of_ranks(tables), *_sparse_graphs(tables)]
 
 
 def _lost_launches(tables: RunTables, read: int) -> list[RecordingFact]:
@@ -317,6 +321,67 @@ def _lost_launches(tables: RunTables, read: int) -> list[RecordingFact]:
     path = f"{tables.dataset}/quality.json"
     query = in_document(path, "issues", index, "count", kind="integer")
     return [RecordingFact(fault="lost_launches", count=count, of=read, table=path, query=query)]
+
+
+FEWEST_GRAPHS = 3
+FEWEST_LOST = {False: FEWEST_REPEATS, True: FEWEST_GRAPHS}
+"""Calls that launch one after another and have no work of a device, of kernels and of graphs, for it to be lost: single
+ones may fail, or stand around others.
+"""
+UNANSWERED = (
+    "WITH work AS ({work}), calls AS (SELECT call, rank, start_ns,"
+    " regexp_matches(name, '(?i)graph_?launch') AS is_graph,"
+    " regexp_matches(name, '(?i)launch.*kernel|graph_?launch') AS launches,"
+    " sum(CASE WHEN contains(name, 'BeginCapture') THEN 1 WHEN contains(name, 'EndCapture') THEN -1 ELSE 0 END)"
+    " OVER (PARTITION BY rank ORDER BY start_ns, call) AS capturing FROM (SELECT call, rank, start_ns, name::VARCHAR AS"
+    " name FROM read_parquet('{calls}'))), placed AS (SELECT rank, is_graph, start_ns, call IN (SELECT call FROM work)"
+    " AS has_work FROM calls WHERE launches AND capturing <= 0), runs AS (SELECT *, sum(has_work::INT) OVER"
+    " (PARTITION BY rank, is_graph ORDER BY start_ns) AS run, max(start_ns) FILTER (has_work) OVER (PARTITION BY rank)"
+    " AS until FROM placed)"
+    " SELECT rank, is_graph, count(*) AS lost FROM runs WHERE NOT has_work AND start_ns < until"
+    " GROUP BY rank, is_graph, run"
+)
+"""Of an export the calls that launch, and have no work of a device, that follow each other; not those in the capture of
+a graph, nor behind the last that has work, whose work may come after the recording.
+"""
+
+
+def _unanswered_calls(tables: RunTables, read: int) -> list[RecordingFact]:
+    """Return that launches of kernels or graphs have no work of a device: it is not in the recording, whatever the
+    profiler says.
+    """
+    import duckdb
+
+    lost = {False: 0, True: 0}
+    parts = []
+    for folder in tables.folders:
+        work = [folder / f"{name}.parquet" for name in ("launches", "transfers", "graphs")]
+        work = [path for path in work if path.is_file()]
+        if not (folder / "calls.parquet").is_file() or not work:
+            continue
+        for inside in (folder, Path(*folder.parts[-3:])):
+            selected = " UNION ALL ".join(
+                f"SELECT call FROM read_parquet('{_text(inside / path.name)}') WHERE call IS NOT NULL"  # noqa: S608
+                for path in work
+            )
+            query = UNANSWERED.format(work=selected, calls=_text(inside / "calls.parquet"))
+            if inside == folder:
+                for _, is_graph, count in duckdb.execute(query).fetchall():
+                    lost[is_graph] += count if count >= FEWEST_LOST[is_graph] else 0
+        parts.append(query)
+    facts = []
+    for is_graph, fault in ((True, "unrecorded_graphs"), (False, "unanswered_calls")):
+        if lost[is_graph] >= max(NOTICEABLE * read, 1):
+            which = f"is_graph = {is_graph} AND lost >= {FEWEST_LOST[is_graph]}"
+            query = f"SELECT sum(lost)::BIGINT FROM ({' UNION ALL '.join(parts)}) WHERE {which}"  # noqa: S608
+            table = f"{'/'.join(tables.folders[0].parts[-3:])}/calls.parquet"
+            facts.append(RecordingFact(fault=fault, count=lost[is_graph], of=read, table=table, query=query))
+    return facts
+
+
+def _text(path: Path) -> str:
+    """Return a path for a text of SQL."""
+    return str(path).replace("'", "''")
 
 
 def _of_ranks(tables: RunTables) -> list[RecordingFact]:
@@ -348,7 +413,6 @@ LEAST_COVERED = 0.25
 """Share of the time from the first to the last recorded node of a graph that its nodes must fill; of what is less,
 nodes are probably missing.
 """
-FEWEST_GRAPHS = 3
 GRAPHS = (
     "SELECT count(*) AS nodes, (max(start_ns + duration_ns) - min(start_ns))::BIGINT AS span_ns,"
     " sum(duration_ns)::BIGINT AS nodes_ns FROM {table} WHERE correlation IS NOT NULL"

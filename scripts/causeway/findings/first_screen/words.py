@@ -1,7 +1,7 @@
 """Words of the first screen: one template per kind of fact, rendered once."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from causeway.core.codes import (
     BY_KERNEL,
@@ -21,9 +21,11 @@ from causeway.core.codes import (
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import count, counted, elided, first_of, quantity, significant, time
 from causeway.core.names.kernel_words import kernel_words
+from causeway.core.names.work_classes import OTHER, WHOLE_GRAPHS
 from causeway.core.schemas import Row
-from causeway.findings.first_screen.device_differences import SlowCopiesFact, TurnsFact
+from causeway.findings.first_screen.device_differences import ApartFact, SlowCopiesFact, TurnsFact
 from causeway.findings.first_screen.first_steps import FirstStepFact
+from causeway.findings.first_screen.late_in_mpi import PeerFact
 from causeway.findings.first_screen.losses import (
     CollectivesFact,
     CopiesFact,
@@ -42,11 +44,9 @@ from causeway.findings.first_screen.run_facts import (
     MOST_OF_RUN,
     NOTICEABLE,
     OUTSIDE,
-    RecordingFact,
     RunFact,
 )
 from causeway.findings.first_screen.work import CounterFact, PeakFact, VariationFact, WorkFact
-from causeway.findings.first_screen.work_classes import OTHER, WHOLE_GRAPHS
 
 PARTS = {
     COMPUTE: "compute",
@@ -59,6 +59,8 @@ _ARGUMENTS = re.compile(r", (?:op_id|seq|sizes|input_op_ids) = .*$")
 """What PyTorch adds to the names of operators and modules in NVTX."""
 _DONE_BY = re.compile(r"^([a-z ]+): \S+\(\) in ")
 """How a function begins whose callee says what it does: `sleep: sleep() in train.py(9): wait`."""
+_PATH = re.compile(r"(^|in )[^ ]+\.py\(-?[0-9]+\): ")
+"""Where a Python function is."""
 MOST_REASONS = 3
 LEAST_TOLD = 0.05
 """Share of a loss from which one of its reasons is told beside others."""
@@ -91,53 +93,6 @@ SLOW = {
     "larger_launches": "larger launches than usual",
     "lower_clock": "the clock is lower",
     "slower_kernels": "kernels run longer",
-}
-FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
-    "refused": lambda fact: f"One of {counted(fact.of, 'export')} could not be read and is in no number.",
-    "partial": lambda fact: f"Read in part: {fact.why or 'the rest'}; what is missing is in no number.",
-    "no_launches": lambda fact: "No kernel launch is in the recording: kernels are in no number.",
-    "late_stamps": lambda fact: (
-        f"{counted(fact.count, 'launch')} of {count(fact.of)} bear times later than they ran: idle time, gaps and step"
-        " times cannot be known."
-    ),
-    "unrecorded_steps": lambda fact: (
-        f"{counted(fact.count, 'step')} hold neither calls nor kernels: records are missing, so idle time is not known."
-    ),
-    "missing_dispatches": lambda fact: (
-        f"{counted(fact.count, 'launch')} are missing beside {count(fact.of)} recorded ones: idle time is not known."
-    ),
-    "lost_launches": lambda fact: (
-        f"The profiler lost events: {counted(fact.count, 'launch call')} beside {count(fact.of)} recorded launches have"
-        " none, so idle time is not known."
-    ),
-    "graphs_without_launches": lambda fact: (
-        f"{counted(fact.count, 'CUDA graph')} were traced as a whole: the kernels inside are not recorded."
-    ),
-    "sparse_graphs": lambda fact: (
-        f"Nodes fill {time(fact.count)} of {time(fact.of)} of CUDA graphs: nodes are probably missing, so idle time is"
-        " an upper bound."
-    ),
-    "outlasting": lambda fact: (
-        f"Durations of {counted(fact.count, 'launch')} are impossible and were cut at the next start."
-    ),
-    "end_before_start": lambda fact: (
-        f"{counted(fact.count, 'event')} {'ends' if fact.count == 1 else 'end'} before"
-        f" {'it begins' if fact.count == 1 else 'they begin'} and {'is' if fact.count == 1 else 'are'} left out:"
-        " a gap may be that."
-    ),
-    "dropped_events": lambda fact: "The profiler reports lost events: sums are lower bounds.",
-    "begin_apart": lambda fact: (
-        f"Recordings begin {time(fact.count)} apart: waiting up to {time(fact.of)} for that is no loss of the run."
-    ),
-    "partly_shared": lambda fact: (
-        f"Recordings share {time(fact.count)} of {time(fact.of)}: what is lost is told of the shared time."
-    ),
-    "end_apart": lambda fact: (
-        f"All ranks have work during {time(fact.count)} of {time(fact.of)}: what is lost is told of that time."
-    ),
-    "apart": lambda fact: (
-        f"Recordings share {time(fact.count)} of {time(fact.of)}: time that a rank did not record counts as idle."
-    ),
 }
 
 
@@ -190,11 +145,6 @@ def of_run(run: RunFact) -> str:
     return f"{time(run.elapsed_ns)}: {whole(run.parts, run.gpu_ns)}. In it {words}: {inside}. {recorded}."
 
 
-def of_recording(fact: RecordingFact) -> str:
-    """Return why a recording is not fit for a question."""
-    return FAULTS[fact.fault](fact)
-
-
 def detail_words(reason: str, detail: str) -> str:
     """Return what is behind a wait, short."""
     for begins in (IN_RANGE, IN_OPERATOR, IN_SAMPLED, IN_MPI, IN_PYTHON):
@@ -222,7 +172,12 @@ def detail_words(reason: str, detail: str) -> str:
         return "another process on the GPU"
     if detail in (HELD_BACK, NO_LAUNCHER):
         return "the host"
-    return elided(detail.partition(";")[0], LONGEST_FUNCTION if ".py(" in detail else LONGEST_DETAIL)
+    detail = detail.partition(";")[0]
+    if ".py(" not in detail:
+        return elided(detail, LONGEST_DETAIL)
+    if len(detail) > LONGEST_FUNCTION:  # the function says more than the folders and the file it is in
+        detail = _PATH.sub(r"\1", detail)
+    return elided(detail, LONGEST_FUNCTION)
 
 
 def reasons_in_words(fact: LossFact, devices: int) -> str:
@@ -241,15 +196,16 @@ def reasons_in_words(fact: LossFact, devices: int) -> str:
 
 
 def of_gain(gain: Gain | None, lost_ns: float, elapsed_ns: int) -> str:
-    """Return what a run wins without a loss of so many nanoseconds per device. Where that is more than the loss, it
-    makes others wait, and their waits go with it.
+    """Return what a run wins without a loss of so many nanoseconds per device. Where that is more than the loss by a
+    hundredth of the run, it makes others wait, and their waits go with it.
     """
     if gain is None:
         return "What its removal wins is not known."
     if gain.saved_ns < NOTICEABLE * elapsed_ns:
         limit = f": {LIMITS.get(gain.limited_by, 'other work limits')} the run" if gain.limited_by else ""
         return f"Removing it alone wins less than 1 %{limit}."
-    without = "this" if gain.saved_ns <= lost_ns else "this and the waits that it causes"
+    is_more = gain.saved_ns - lost_ns >= NOTICEABLE * elapsed_ns
+    without = "this and the waits that it causes" if is_more else "this"
     least = "at least " if gain.at_least else ""
     saved = f"{least}{time(gain.saved_ns)} ({percent(gain.saved_ns / elapsed_ns)}) shorter"
     limit = f"; then {LIMITS[gain.limited_by]} it" if gain.limited_by in LIMITS and not gain.at_least else ""
@@ -395,6 +351,14 @@ def of_late_rank(fact: LateRankFact, run: RunFact) -> str:
     )
 
 
+def of_peer(fact: PeerFact, run: RunFact) -> str:
+    """Return which rank's messages the others wait for."""
+    several = len(fact.waiting) > 1
+    who = f"Ranks {first_of(fact.waiting, 4)} wait" if several else f"Rank {fact.waiting[0]} waits"
+    each = f"{time(fact.waited_ns)}{' each' if several else ''} ({percent(fact.waited_ns / run.elapsed_ns)} of the run)"
+    return f"{who} {each} for messages of rank {fact.rank}, which waits {time(fact.own_ns)} itself."
+
+
 def of_gap(fact: GapFact, run: RunFact) -> str:
     """Return gaps between the same two pieces of work."""
     each = " per GPU" if run.devices > 1 and fact.devices == run.devices else ""
@@ -456,7 +420,8 @@ def of_slow_steps(fact: SlowStepsFact, run: RunFact) -> str:
     cause_ns = min(fact.cause_ns // len(fact.ranks), fact.excess_ns)
     part = "" if cause_ns >= ALL_OF_IT * fact.excess_ns else f" {time(cause_ns)} of it"
     longer = f"{time(fact.excess_ns)} longer than usual ({time(fact.usual_ns)})"
-    return f"{many}{of}: {longer},{part} as {SLOW[fact.cause]}{name}"
+    holds = f"; only they hold {elided(fact.holds, LONGEST_DETAIL)}" if fact.holds else ""
+    return f"{many}{of}: {longer},{part} as {SLOW[fact.cause]}{name}{holds}"
 
 
 def of_first_step(fact: FirstStepFact) -> str:
@@ -508,7 +473,8 @@ def of_peak(fact: PeakFact) -> str:
     bound = [name for name, share in measured.items() if share >= BOUND or (name == "memory" and level)]
     why = "small launches or latency"
     if fact.allowed is not None and fact.allowed < LITTLE_ALLOWED and fact.limited_by is not None:
-        why = f"its {fact.limited_by} allow {percent(fact.allowed)} of the warps at once"
+        allow = "allows" if fact.limited_by == "shared memory" else "allow"
+        why = f"its {fact.limited_by} {allow} {percent(fact.allowed)} of the warps at once"
     verdict = f"; bound by neither: {why}" if len(measured) > 1 else ""
     verdict = f"; bound by {' and '.join(bound)}{level}" if bound else verdict
     weight = time(fact.total_ns) if fact.total_ns else counted(fact.launches, "launch")
@@ -556,17 +522,38 @@ def of_cause(row: Row) -> str:
     return f"Cause: {cause}. It explains {percent(row['variance_percent'] / 100)} of the variance{unless}."
 
 
+def of_apart(fact: ApartFact, target: str, unit: str) -> str:
+    """Return which place of a table stands apart, by how much, and with which clock."""
+    change = fact.mean / fact.others - 1 if fact.others else 0.0
+    by = f" ({'+' if change > 0 else '−'}{percent(abs(change))})" if change else ""
+    clock = ""
+    if fact.clock is not None:
+        name, there, elsewhere = fact.clock
+        clock = f" There {name} is {significant(there, 4)}, elsewhere {significant(elsewhere, 4)}."
+    where = ", ".join(map(" ".join, fact.levels))
+    return (
+        f"{where}: mean {target} of {count(fact.rows)} rows {quantity(fact.mean, unit)},"
+        f" {quantity(fact.others, unit)} in the others{by}. That is {percent(fact.share)} of the variance.{clock}"
+    )
+
+
 def of_variation(fact: VariationFact, run: RunFact) -> str:
     """Return how a kernel varies, the cause where one is supported, and the price; of a trend both ends."""
     kernel = kernel_words(fact.name)
     if (trend := fact.trend) is not None:
-        how = "a jump that stays" if trend.is_jump else "a trend over the run"
+        since = f", at {time(trend.since_ns)}" if trend.since_ns is not None else ""
+        how = f"a jump that stays{since}" if trend.is_jump else "a trend over the run"
         clock = ""
         if trend.clock is not None:
             name, was, now = trend.clock
             rates = f"{significant(was / 1e9)} to {significant(now / 1e9)} GHz"
             clock = f" Meanwhile {name.removesuffix('_hz').replace('_', ' ')} changes from {rates}."
-        of = f"the first tenth of {count(fact.launches)} launches"
+        whose = "launches" if trend.rank is None or run.ranks < 2 else f"launches on rank {trend.rank} alone"
+        of = (
+            f"the first tenth of {whose}"
+            if whose != "launches"
+            else f"the first tenth of {count(fact.launches)} launches"
+        )
         return f"{kernel}: {time(trend.begins_ns)} in {of}, {time(trend.ends_ns)} in the last: {how}, not noise.{clock}"
     low, middle, high = (time(value) for value in fact.quartiles_ns)
     half = f"half of {count(fact.launches)} launches {low} to {high}"

@@ -2,25 +2,28 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from causeway.core.codes import COMMUNICATION_KERNEL, GPU_TIME
 from causeway.core.feature_registry import record_of
 from causeway.core.names.kernel_words import kernel_words
+from causeway.core.names.work_classes import COLLECTIVES, WHOLE_GRAPHS, work_of
 from causeway.core.queries import file_source, of_table, rows_where
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
 from causeway.findings.first_screen.run_facts import (
     FEWEST_REPEATS,
     LAUNCHING_NS,
+    LEAST_CLOCK,
     NOTICEABLE,
     RunFact,
     RunTables,
 )
-from causeway.findings.first_screen.work_classes import COLLECTIVES, WHOLE_GRAPHS, work_of
 
 MIX = 0.9
 """Share of the variance within configurations that the work before and after a launch, its operator and the size of its
@@ -56,12 +59,18 @@ class Trend:
         Whether nearly all launches are like one of the two.
     clock : (str, float, float) or None
         The sampled clock that changes most the other way, and its mean in both tenths, Hz.
+    rank : int or None
+        The rank whose launches these are, where those of no other device follow the time.
+    since_ns : int or None
+        When a jump is, on the run's time.
     """
 
     begins_ns: float
     ends_ns: float
     is_jump: bool = False
     clock: tuple[str, float, float] | None = None
+    rank: int | None = None
+    since_ns: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -388,7 +397,9 @@ def variation_facts(tables: RunTables, run: RunFact, between_ns: int = 0) -> lis
                 cause=cause["feature"] if cause else None,
                 level=cause.get("level") if cause else None,
                 change_percent=cause.get("mean_change_percent") if cause else None,
-                trend=_trend(tables.folders, row["short_name"]) if run.launches <= MOST_LAUNCHES else None,
+                trend=_trend(tables.folders, row["short_name"], tables.moment)
+                if run.launches <= MOST_LAUNCHES
+                else None,
                 after_pause_ns=_after_pause(tables.folders, row["short_name"])
                 if run.launches <= MOST_LAUNCHES
                 else None,
@@ -517,9 +528,12 @@ LEAST_TREND = 1.2
 """Times by which the ends of a trend differ; of a jump, any that costs enough to be looked at."""
 
 
-def _trend(folders: Sequence[Path], short_name: str) -> Trend | None:
+def _trend(
+    folders: Sequence[Path], short_name: str, moment: Callable[[Path, int], int] = lambda folder, start_ns: start_ns
+) -> Trend | None:
     """Return how a kernel's durations follow the time of the run, where neighbours of one configuration are alike (von
-    Neumann's ratio) and the ends differ; None else.
+    Neumann's ratio) and the ends differ; None else. Of the devices with most of its launches the one where they are
+    most alike is looked at; `moment` gives when something of an export began.
     """
     import duckdb
 
@@ -529,18 +543,24 @@ def _trend(folders: Sequence[Path], short_name: str) -> Trend | None:
             continue
         given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
         rows = duckdb.execute(
-            f"{PLACED} SELECT count(*), avg(step ** 2) / (2 * var_pop(t)), rank, device, c FROM placed"  # noqa: S608
+            f"{PLACED} SELECT count(*), avg(step ** 2) / nullif(2 * var_pop(t), 0), rank, device, c FROM placed"  # noqa: S608
             " GROUP BY rank, device, c",
             given | {"name": short_name},
         ).fetchall()
         candidates += [(*row, folder, given) for row in rows]
-    count, ratio, rank, device, configuration, folder, given = max(candidates, key=lambda row: row[0], default=(0,) * 7)
-    if not count or ratio is None or ratio > 1 - MIX:
+    most = max((row[0] for row in candidates), default=0)
+    many = [row for row in candidates if 2 * row[0] >= most]
+    alike = [row for row in many if row[1] is not None]
+    count, ratio, rank, device, configuration, folder, given = min(
+        alike, key=lambda row: (row[1], -row[0]), default=(0,) * 7
+    )
+    if not count or ratio > 1 - MIX:
         return None
+    of_device = {"name": short_name, "rank": rank, "device": device, "c": configuration}
     tenths = duckdb.execute(
         f"{PLACED} SELECT avg(t), min(start), max(start + t) FROM placed"  # noqa: S608
         " WHERE rank = $rank AND device = $device AND c = $c GROUP BY tenth ORDER BY tenth",
-        given | {"name": short_name, "rank": rank, "device": device, "c": configuration},
+        given | of_device,
     ).fetchall()
     means = [mean for mean, _, _ in tenths]
     change = means[-1] - means[0]
@@ -550,12 +570,32 @@ def _trend(folders: Sequence[Path], short_name: str) -> Trend | None:
     ends_differ = max(means[0], means[-1]) >= LEAST_TREND * min(means[0], means[-1])
     if len(tenths) < 10 or not (is_jump or ends_differ):
         return None
+    others = [row for row in many if row[2:4] != (rank, device)]
+    since_ns = None
+    if is_jump and change:
+        first = is_last.index(True)  # the tenth before it may hold the change, too
+        launches = duckdb.execute(
+            f"{PLACED} SELECT start, t::DOUBLE AS t FROM placed WHERE rank = $rank AND device = $device AND c = $c"  # noqa: S608
+            " AND tenth BETWEEN $first AND $first + 1 ORDER BY start",
+            given | of_device | {"first": first},
+        ).fetchnumpy()
+        since_ns = moment(folder, _jumps_at(launches["start"], launches["t"], means[0], means[-1]))
     return Trend(
+        since_ns=since_ns,
+        rank=rank if others and all(row[1] is None or row[1] > 1 - MIX for row in others) else None,
         begins_ns=means[0],
         ends_ns=means[-1],
         is_jump=is_jump,
         clock=_clock(folder, rank, device, tenths[0][1:], tenths[-1][1:], change > 0),
     )
+
+
+def _jumps_at(starts: np.ndarray, lengths: np.ndarray, before: float, after: float) -> int:
+    """Return when launches, in the order of their starts, change from one length to another, ns: where all before are
+    most like the one, and all behind like the other.
+    """
+    worse = np.cumsum(np.append(0.0, (lengths - before) ** 2 - (lengths - after) ** 2))
+    return int(starts[min(int(np.argmin(worse)), starts.size - 1)])
 
 
 def _clock(
@@ -580,7 +620,3 @@ def _clock(
     ).fetchall()
     changed = [row for row in rows if abs(row[2] / row[1] - 1) >= LEAST_CLOCK and (row[2] < row[1]) == is_slower]
     return max(changed, key=lambda row: abs(row[2] / row[1] - 1), default=None)
-
-
-LEAST_CLOCK = 0.02
-"""Share by which a clock changes to be worth a word, as for late ranks."""

@@ -24,6 +24,16 @@ _GENERIC = frozenset({"Kernel", "Kernel2", "kernel", "device_kernel", "kentry", 
 type.
 """
 
+_KOKKOS = re.compile(r"(?:cuda|hip)_parallel_launch_(?:local|constant|global)_memory")
+"""Kernels of Kokkos, all of which have one of these names: the first argument says which it is."""
+_FUNCTOR = re.compile(
+    r"(Parallel(?:For|Reduce|Scan))\w*<\s*(?:Kokkos::Impl::CombinedFunctorReducer<\s*)?"
+    r"(?:__nv_\w+<[^&]*&\s*\(?)?(?:\w+::)*(\w+)"
+)
+"""The pattern of Kokkos, and its functor, or the function that a lambda is in."""
+_TAG = re.compile(r"Policy<[^>]*?(\w*Tag\w*)")
+"""The tag that tells kernels of one functor apart."""
+
 _LEADING_NUMBERS = re.compile(r"\A(?:(?:\([\w ]+\))?\d+[ul]*\s*,\s*)*")
 
 # The rules of TALP, HolisticTraceAnalysis and TraceLens together, corrected; on the qualified name without template
@@ -168,11 +178,16 @@ def short_name(name: str) -> str:
 
     Where that is the name of many kernels (`cutlass::Kernel<cutlass_80_tensorop_...>`), the short name of the first
     type among the template's arguments follows in brackets, else its namespace comes before it (`gemvx::kernel`).
+    Kernels of Kokkos are named after their functor and its tag (`ParallelFor<PairLJCut, TagCompute>`).
     """
     if name == UNNAMED or _MEMORY.search(name):
         return name
     qualified, arguments = qualified_name(name)
     last = qualified.rstrip(":").rsplit("::", 1)[-1] or qualified
+    if _KOKKOS.fullmatch(last) and (functor := _FUNCTOR.search(arguments)):
+        tag = _TAG.search(arguments)
+        which = [functor[2], *([tag[1]] if tag and tag[1] != functor[2] else [])]
+        return f"{functor[1]}<{', '.join(which)}>"
     if last in _GENERIC:
         first = _LEADING_NUMBERS.sub("", arguments).split(",", 1)[0]
         inner = _without_groups(first)[0].rsplit("::", 1)[-1].strip()

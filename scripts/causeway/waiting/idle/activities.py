@@ -48,12 +48,13 @@ _COMPILES = re.compile(
 _CAUSES = (
     (
         LOADER,
-        re.compile(r"data[ _]?load|load_?batch|next_?batch|fetch_?batch|prefetch|get_?batch", re.IGNORECASE),
+        re.compile(r"data[ _]?load|(?:load|next|fetch|get)_?batch(?!_to)|prefetch", re.IGNORECASE),
     ),
     (COLLECTION, re.compile(r"\bgc\b|garbage[ _]collect", re.IGNORECASE)),
     (COMPILATION, _COMPILES),
 )
-"""What a range's name holds that loads data, collects garbage or compiles. One that names something compiled runs it:
+"""What a range's name holds that loads data, collects garbage or compiles; `get_next_batch_to_run` schedules requests
+of a server. One that names something compiled runs it:
 `## Call CompiledFxGraph ... ##`, `Torch-Compiled Region`, `CompiledFunctionBackward`, operators of `inductor::`.
 """
 _LOCK = re.compile(r"mutex|futex|cond_|sem_|rwlock|spin_lock|barrier", re.IGNORECASE)

@@ -24,7 +24,7 @@ _LIBRARIES = MODULES | {"torch", "torchvision", "triton", "numpy", "pandas", "PI
 _PASSES_ON = re.compile(r"torch/(?:nn/modules/module|utils/_contextlib)\.py")
 """Files whose functions do nothing but call another one."""
 _CAUSES = (
-    (LOADER, re.compile(r"torch/utils/data/|: \w*(?:data_?load|(?:load|next|fetch|get)_?batch|collate)")),
+    (LOADER, re.compile(r"torch/utils/data/|: \w*(?:data_?load|(?:load|next|fetch|get)_?batch(?!_to)|collate)")),
     (COLLECTION, re.compile(r"<built-in function collect>|\bgc(?:\b|_collect)")),
     ("sleep", re.compile(r"<built-in function sleep>")),
     ("lock", re.compile(r"\bacquire\b.* .*lock|(?:threading|queue)\.py.*: (?:wait|join|acquire|get|put)$")),

@@ -5,12 +5,13 @@ from types import SimpleNamespace
 import first_screen_samples as made
 from first_screen_samples import MS, tables
 
+from causeway.findings.first_screen import compared
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan_of_pair
 
 
-def compared(**changes):
+def lines_of(**changes):
     document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": [], "operators": None}
     side = {"devices": [{"name": "NVIDIA H100", "number": 2}], "span_ns": 928 * 10**6}
     document |= {
@@ -35,7 +36,7 @@ def compared(**changes):
 
 
 def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():
-    devices, step, whole, waits, launches, rest = compared()
+    devices, step, whole, waits, launches, rest = lines_of()
     assert devices == "2 x NVIDIA H100 on both sides."
     assert step == "Median step 16.7 ms to 19.3 ms (+16 %)."
     assert whole == "Run 928 ms to 747 ms (−20 %)."
@@ -48,16 +49,49 @@ def test_a_matrix_product_of_cutlass_is_called_by_its_template():
     """PyTorch's are all Kernel2."""
     gemm = "cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_16x16_128x2_tn_align8"
     names = (f"void cutlass::Kernel2<{gemm}>({gemm}::Params)", "void at::native::vectorized_elementwise_kernel<4>(int)")
-    fact = SimpleNamespace(models=("2 x GPU",) * 2, changes=(), operators=(), calls=(), has_repeats=True)
+    fact = SimpleNamespace(models=("2 x GPU",) * 2, changes=(), operators=(), calls=(), exposed=(), has_repeats=True)
     fact.kernels = [(name, 187 * MS, 198 * MS) for name in names]
     (said,) = (text for text, _ in of_comparison(fact))
     assert "CUTLASS GEMM bf16 TN, tile 16x16 187 ms to 198 ms" in said
     assert "vectorized_elementwise_kernel 187 ms" in said
 
 
+def test_a_kernel_of_a_namespace_without_name_is_called_by_its_own():
+    fact = SimpleNamespace(models=("2 x GPU",) * 2, changes=(), operators=(), calls=(), exposed=(), has_repeats=True)
+    fact.kernels = [("void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, float>(float*, int)", 0, 166 * MS)]
+    (said,) = (text for text, _ in of_comparison(fact))
+    assert said == "Kernels that changed beyond their number: cunn_SoftMaxForward 0 to 166 ms."
+
+
+def test_copies_that_are_hidden_since_are_said():
+    """The run was 35 % shorter, and nothing said why."""
+    parts = {"useful": 189 * MS, "transfers": 103 * MS}
+    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": [], "operators": None}
+    for side in ("baseline", "candidate"):
+        document[side] = {"dataset": side, "launches": 9, "span_ns": 292 * MS, "devices": [{"name": None, "number": 1}]}
+    sides = [PairSide(parts=parts), PairSide(parts=parts | {"transfers": MS // 10})]
+    said = [text for text, _ in of_comparison(compared_runs(document, [], sides))]
+    assert said[0] == "Exposed copies, all GPUs 103 ms to 100 µs."
+    assert not [text for text, _ in of_comparison(compared_runs(document, [], sides[:1] * 2)) if "Exposed" in text]
+
+
+def test_calls_of_which_a_step_holds_more_are_worth_what_all_of_them_take():
+    """Attention took 8 % less in a call, but a step held three times as many: "−1.69 ms a step" of 12.7 ms more."""
+    shape = {"name": "sdpa [4]", "operator": "sdpa", "dims": "[4]", "time_ns": -71 * 432, "step_ns": -71 * 24}
+    operators = {"shapes": [shape], "decomposition": [], "without_shapes": []}
+    row = {"level": "operator_shape", "candidate": "sdpa [4]", "baseline": "sdpa [4]", "change_percent": -7.9}
+    row |= {"baseline_value": 901.0, "candidate_value": 830.0, "baseline_launches": 144, "candidate_launches": 432}
+    row |= {"low_percent": None, "high_percent": None, "verdict": "better"}
+    sides = [PairSide(steps=[1e6] * 18)] * 2
+    (call,) = compared._calls(operators, [row], "t", sides)
+    assert (call.step_ns, call.whole_ns) == (24 * 830 - 8 * 901, 432 * 830 - 144 * 901)
+    (call,) = compared._calls(operators, [row], "t", [PairSide(steps=[1e6] * 6), sides[1]])  # as many in a step
+    assert call.step_ns == -71 * 24
+
+
 def test_runs_that_were_not_compared_have_no_such_lines():
-    assert compared(why="no launch in common") == []
-    assert compared(same_content={"sides": {"is_all": True}}) == []
+    assert lines_of(why="no launch in common") == []
+    assert lines_of(same_content={"sides": {"is_all": True}}) == []
 
 
 def test_devices_of_two_makers_are_compared_by_operator():

@@ -1,24 +1,30 @@
 """What differs between devices, ranks and steps of a run that should be alike: numbers worked by hand."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import first_screen_samples as made
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from first_screen_samples import MS, run, tables
 
 from causeway.core.clock import Clock
+from causeway.core.names.work_classes import work_of
 from causeway.core.schemas import SCHEMAS
 from causeway.core.tables import write_table
-from causeway.core.vocabulary import form_of
-from causeway.findings.first_screen import words
+from causeway.core.vocabulary import SUPPORTED, form_of
+from causeway.findings.first_screen import words, work
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.device_differences import slow_copies_facts, turns_facts
+from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.first_steps import first_step_facts
-from causeway.findings.first_screen.late_in_mpi import late_in_mpi
+from causeway.findings.first_screen.late_in_mpi import awaited_peers, late_in_mpi
+from causeway.findings.first_screen.outliers import slow_step_facts
+from causeway.findings.first_screen.plan import plan
+from causeway.findings.first_screen.recording_words import of_recording
 from causeway.findings.first_screen.run_facts import IDLE, StepsFact, recording_facts
-from causeway.findings.first_screen.work import PeakFact, _after_pause, _least
-from causeway.findings.first_screen.work_classes import work_of
+from causeway.findings.first_screen.work import PeakFact, _after_pause, _least, variation_facts
 
 TEXTS = (pa.string(), pa.dictionary(pa.int32(), pa.string()))
 
@@ -120,6 +126,32 @@ def test_the_rank_whose_calls_of_mpi_are_shortest_is_waited_for(tmp_path):
     assert late_in_mpi(given, many) == []
 
 
+def received(folder, rank, peer, ms):
+    """Write 10 receives of a rank from a peer, each so long, and a send to it."""
+    folder.mkdir(exist_ok=True)
+    call = {"rank": rank, "peer": peer, "start_ns": 0}
+    rows = [call | {"name": "MPI_Recv", "duration_ns": ms * MS}] * 10
+    written(folder, "mpi", [*rows, call | {"name": "MPI_Send", "duration_ns": 90 * MS}])
+
+
+def test_the_rank_whose_messages_the_others_wait_for_is_said(tmp_path):
+    """One rank of four does another part of the work: "Start MPI earlier, without blocking" was advised."""
+    for rank, (peer, ms) in enumerate([(3, 50), (3, 52), (3, 48), (0, 6)]):
+        received(tmp_path / str(rank), rank, peer, ms)
+    many = run(devices=4, ranks=4)
+    given = tables(folders=[tmp_path / str(rank) for rank in range(4)], waiting=[made.wait(800, detail="in MPI_Recv")])
+    (fact,) = awaited_peers(given, many)
+    assert (fact.rank, fact.waiting, fact.waited_ns, fact.own_ns) == (3, [0, 1, 2], 500 * MS, 60 * MS)
+    assert words.of_peer(fact, many) == (
+        "Ranks 0, 1, 2 wait 500 ms each (50 % of the run) for messages of rank 3, which waits 60 ms itself."
+    )
+    said = [step.words for step in advice(many, [], [], [], [], peers=[fact])]
+    assert said == ["Give rank 3 less to do, or more ranks to its part of the work: the others wait for it."]
+    received(tmp_path / "3", 3, 0, 49)  # all wait alike, as neighbours do
+    assert awaited_peers(given, many) == []
+    assert awaited_peers(tables(), many) == []
+
+
 def test_ranks_that_are_last_in_turns_are_not_waited_for(tmp_path):
     for rank in range(4):
         allreduce(tmp_path / str(rank), rank, *(1 if at % 4 == rank else 20 for at in range(8)))
@@ -161,11 +193,42 @@ def test_a_first_step_is_said_to_be_longer_and_why(tmp_path):
         [dict(zip(("configuration", "rank", "start_ns", "duration_ns"), one, strict=True)) for one in columns],
     )
     given = first_step(0, 90, tmp_path)
-    given = replace(given, efficiency=given.efficiency | {"origin_ns": 0})
+    given = replace(given, efficiency=given.efficiency | {"origin_ns": 5000 * MS})  # steps bear the dataset's own times
     (fact,) = first_step_facts(given, run(steps=STEPS))
     assert words.of_first_step(fact) == (
         "The first step (0) takes 100 ms, the others 10 ms: 90 ms more compute, most in tried, which no other step runs"
     )
+
+
+def test_slow_steps_are_told_by_what_only_they_hold(tmp_path):
+    """Six steps of 10 ms, in the second and the fifth of which a prefill is 30 ms longer."""
+    starts = [0, 10, 50, 60, 70, 110]
+    slow = (1, 4)
+    rows = [
+        {"rank": 0, "step": at, "start_ns": start * MS, "duration_ns": (40 if at in slow else 10) * MS}
+        for at, start in enumerate(starts)
+    ]
+    document = {"cause": "added_launches", "cause_ns": 30 * MS, "usual_ns": 10 * MS, "name": None, "rank": 0}
+    document = {"slow": [document | {"step": at, "duration_ns": 40 * MS} for at in slow]}
+
+    def told(*names):
+        """Write ranges of each step, and return what is said of the slow ones."""
+        ranges = [
+            {"rank": 0, "start_ns": (starts[at] + 1) * MS, "duration_ns": MS, "name": name.format(at=at)}
+            for at, of_step in enumerate(names)
+            for name in of_step
+        ]
+        written(tmp_path, "ranges", ranges)
+        given = replace(tables(folders=[tmp_path]), steps=document, steps_table=pa.Table.from_pylist(rows))
+        (fact,) = slow_step_facts(given, run(steps=STEPS))
+        return words.of_slow_steps(fact, run(steps=STEPS, ranks=1))
+
+    usual = "60 ms longer than usual (10 ms), as more launches than usual"
+    each = [(f"context_{512 * (at in slow)} of {{at}}", "forward {at}") for at in range(6)]
+    assert told(*each) == f"Steps 1, 4: {usual}; only they hold context_512 of 4"
+    assert told(*[("forward {at}", "step {at}") for at in range(6)]) == f"Steps 1, 4: {usual}"
+    assert told(*[("evaluate",) if at in (1, 2, 4) else () for at in range(6)]) == f"Steps 1, 4: {usual}"
+    assert told(*[("evaluate",) if at == 1 else () for at in range(6)]) == f"Steps 1, 4: {usual}"
 
 
 def test_a_kernel_that_is_slower_behind_a_pause_of_its_device_is_known(tmp_path):
@@ -208,6 +271,13 @@ def test_what_binds_a_kernel_names_the_level_of_memory_and_what_its_occupancy_is
         ("multi_tensor_apply_kernel", "aten::_fused_adamw_", "", "optimizer and foreach"),
         ("device_kernel", "_vllm_fa3_C::fwd", "void cutlass::device_kernel<flash::enable_sm90<F>>", "attention"),
         ("device_kernel", None, "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal>", "other kernels"),
+        ("copyVectorizedKernel", None, "void genericReformat::copyVectorizedKernel<float>", "changes of layout"),
+        ("nchwToNhwcKernel", "aten::cudnn_convolution", "", "changes of layout"),
+        ("gpuDecodePageData", None, "", "other kernels"),
+        ("paged_attention_v1_kernel", None, "", "attention"),
+        ("topk_topp", None, "", "sampling"),
+        ("topkGatingSoftmax", None, "", "softmax"),
+        ("moe_topk", None, "", "routing of experts"),
     ],
 )
 def test_work_that_an_operator_or_a_short_name_does_not_tell(name, operator, demangled, work):
@@ -224,7 +294,7 @@ def test_an_event_that_ends_before_it_begins_is_said_as_a_gap_may_be_it():
     given = tables()
     given = replace(given, quality=given.quality | {"issues": [issue]})
     (fact,) = recording_facts(given)
-    assert words.of_recording(fact) == "1 event ends before it begins and is left out: a gap may be that."
+    assert of_recording(fact) == "1 event ends before it begins and is left out: a gap may be that."
 
 
 @pytest.mark.parametrize(
@@ -237,4 +307,76 @@ def test_a_graph_is_the_vendors_and_of_launches_that_repeat(runtime, launches, g
     said = [one.words for one in advice(short, [], [fact], [], [])]
     assert [one.partition(":")[0].partition("launches in ")[2] for one in said if "Capture" in one] == [graph] * bool(
         graph
+    )
+
+
+def of_nodes(folder, **columns):
+    """Write a table of 16 nodes with four rows each, the fourth of which has a low clock, and return what varies."""
+    rows = [
+        {
+            "configuration": 0,
+            "node": f"nid{node:02d}",
+            "sm_clock_mhz": 1185.0 if node == 3 else 1410.0,
+            "power_w": 312.0 if node == 3 else 398.0 + repeat,
+            "y": (2118.0 if node == 3 else 1780.0) + repeat,
+        }
+        | {name: of(node, repeat) for name, of in columns.items()}
+        for node in range(16)
+        for repeat in range(4)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "counters.parquet")
+    power = {"feature": "power_w", "group": "counters", "level": None, "verdict": SUPPORTED, "determines_time": False}
+    power |= {"mean_change_percent": -19.0, "variance_percent": 99.9}
+    search = SimpleNamespace(graph={"scope": "dgemm", "p_value": 0.01, "reasons": []}, contributions=[power])
+    given = replace(
+        tables(efficiency={}, units={}, folders=[folder], searches=[search]),
+        targets={"y": [{"launches": 64, "value_sum": 64.0, "target_sum": 1.0}]},
+    )
+    return [line.answer for line in plan(DatasetFacts(given)) if line.question == "What varies"]
+
+
+def test_the_node_that_stands_apart_is_said_with_its_clock(tmp_path):
+    """Its power, which falls with the clock, was told as the cause."""
+    said = (
+        "node nid03: mean y of 4 rows 2,120, 1,782 in the others (+19 %). That is 99.9 % of the variance."
+        " There sm_clock_mhz is 1,185, elsewhere 1,410."
+    )
+    assert of_nodes(tmp_path) == [said]
+    # nodes as numbers
+    assert of_nodes(tmp_path, node=lambda node, repeat: float(node))[0].startswith("node 3: mean y of 4 rows 2,120")
+    # no place stands apart where rows of all nodes are slow
+    spread = of_nodes(tmp_path, y=lambda node, repeat: 1780.0 + 338 * (repeat == 0))
+    assert spread == ["Cause: power_w (−19 % of the mean). It explains 99.9 % of the variance."]
+
+
+def test_two_columns_that_only_together_stand_apart_are_said(tmp_path):
+    """Half precision is faster in one of two layouts alone: "precision" was told as the cause of half the variance."""
+    said = of_nodes(
+        tmp_path,
+        node=lambda node, repeat: ("nchw", "nhwc")[node % 2],
+        precision=lambda node, repeat: ("fp32", "fp16")[repeat % 2],
+        y=lambda node, repeat: 213.0 if node % 2 and repeat % 2 else 410.0 + repeat % 2,
+    )
+    assert said == [
+        "node nhwc, precision fp16: mean y of 16 rows 213, 410 in the others (−48 %). That is 99.9 % of the variance."
+    ]
+
+
+def test_a_jump_on_one_rank_alone_is_found_and_its_rank_said(tmp_path):
+    """The rank with most launches was looked at, on which nothing changes."""
+    lengths = [1000 + 240 * (rank == 1 and at >= 86) for rank in range(3) for at in range(200)]
+    columns = {
+        "rank": [rank for rank in range(3) for _ in range(200)],
+        "start_ns": [2000 * at for at in range(200)] * 3,
+    }
+    columns |= {"device": [0] * 600, "configuration": [0] * 600, "duration_ns": lengths}
+    tables_of = {"launches": columns, "configurations": {"configuration": [0], "kernel": [0]}}
+    tables_of |= {"kernels": {"kernel": [0], "short_name": ["gemm"]}}
+    for name, values in tables_of.items():
+        pq.write_table(pa.table(values), tmp_path / f"{name}.parquet")
+    trend = work._trend([tmp_path], "gemm", lambda folder, start_ns: start_ns - 20_000)
+    (fact,) = variation_facts(tables(targets={"kernel_variability": [made.kernel("gemm", cost_ms=300)]}), run())
+    assert words.of_variation(replace(fact, trend=trend), run()) == (
+        "gemm: 1 µs in the first tenth of launches on rank 1 alone, 1.24 µs in the last: a jump that stays,"
+        " at 152 µs, not noise."
     )

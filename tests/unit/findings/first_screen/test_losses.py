@@ -198,3 +198,27 @@ def test_the_cause_in_a_plain_table_is_told():
     assert words.of_cause(cause) == (
         "Cause: batch (+78 % of the mean). It explains 99.9 % of the variance, unless it is computed from it."
     )
+
+
+def test_a_function_with_a_long_path_is_told_by_its_name():
+    place = "Python: managers/scheduler_output_processor_mixin.py(191): "
+    assert words.detail_words("launch_starved", f"{place}process_decode") == "process_decode"
+    assert words.detail_words("launch_starved", "Python: fit/a.py(3): f") == "fit/a.py(3): f"
+
+
+def test_ranges_around_each_launch_are_nothing_to_do_earlier():
+    """Kokkos has a range around each launch: the two with most idle time, a twentieth each, were told."""
+    launching = ("launch_starved", "in hipLaunchKernel", 500)
+
+    def said(*ranges):
+        fact = idle([launching, *(("launch_starved", f"range: {name}", ms) for name, ms in ranges)], won_ms=390)
+        return [step.words for step in advice(run(), [], [fact], [], []) if step.words.startswith("Do it earlier")]
+
+    assert said(*((f"forward {name}", 60) for name in "abcde")) == []
+    assert said(("save", 300)) == ["Do it earlier, on another thread, or less often: save 150 ms."]
+
+
+def test_a_gain_that_is_hardly_more_than_the_loss_makes_nobody_wait():
+    """Copies of 16.2 ms of 156 ms won 16.4 ms: "without this and the waits that it causes"."""
+    assert words.of_gain(gain(109), 100 * MS, 1000 * MS).startswith("Without this the run is 109 ms (11 %) shorter")
+    assert words.of_gain(gain(110), 100 * MS, 1000 * MS).startswith("Without this and the waits that it causes the run")

@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import first_screen_samples as made
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from first_screen_samples import MS, tables
 
@@ -26,6 +28,55 @@ def test_calls_whose_launches_the_profiler_lost_leave_idle_time_unknown():
     assert not [one for one in answers(given, "Where") if one.startswith("Idle")]
     assert answers(given, "What to do")[0] == "Record fewer steps, or with larger buffers."
     assert recording_facts(tables(quality=made.quality(issues=issues[:1]))) == []
+
+
+def recorded(folder, calls, answered):
+    """Write calls of a host, one after another, and work of those whose index is in `answered`."""
+    names = [{"start_ns": 10 * at, "call": at, "rank": 0, "name": name} for at, name in enumerate(calls)]
+    pq.write_table(pa.Table.from_pylist(names), folder / "calls.parquet")
+    pq.write_table(pa.table({"call": pa.array(list(answered), pa.int64())}), folder / "graphs.parquet")
+    given = tables(folders=[folder], waiting=[made.wait(800)])
+    return given, [(fact.fault, fact.count) for fact in recording_facts(given)]
+
+
+def test_calls_whose_work_is_not_recorded_leave_idle_time_unknown(tmp_path):
+    """A third of the kernels were not in a trace, nor any graph in another; the profiler was silent, and the host was
+    told to wait less often.
+    """
+    launch = ["cudaLaunchKernel"] * 100
+    given, faults = recorded(tmp_path, launch, {*range(30), *range(90, 100)})
+    assert faults == [("unanswered_calls", 60)]
+    assert answers(given, "Recording") == [
+        "60 launch calls beside 4,000 recorded launches have no kernel in the recording: records are missing, so idle"
+        " time is not known."
+    ]
+    assert not [one for one in answers(given, "Where") if one.startswith("Idle")]
+    assert answers(given, "What to do")[0] == "Record fewer steps, or with larger buffers."
+    # single calls without a kernel, the last ones, and those that a graph captures, are nothing that is lost
+    assert recorded(tmp_path, launch, range(0, 100, 2))[1] == []
+    assert recorded(tmp_path, launch, range(30))[1] == []
+    captured = ["cudaLaunchKernel", "cudaStreamBeginCapture_v10000", *launch, "cudaStreamEndCapture", launch[0]]
+    assert recorded(tmp_path, captured, {0, 103})[1] == []
+    graphs = ["cudaLaunchKernel", "cudaGraphLaunch_v10000"] * 50 + ["cudaLaunchKernel"]
+    given, faults = recorded(tmp_path, graphs, range(0, 101, 2))
+    assert faults == [("unrecorded_graphs", 50)]
+    assert answers(given, "Recording")[0].startswith("50 launches of graphs have no work of a device in the recording")
+    assert recorded(tmp_path, graphs, range(101))[1] == []
+
+
+def test_durations_that_run_over_later_launches_of_a_queue_are_no_outliers():
+    """12 of 250 launches were stamped with 14 ms instead of 160 µs: "12 launches take 174 % of the run"."""
+    issues = [{"kind": "overlapping_launches", "count": 80, "export": "e0", "detail": ""}]
+    rows = [made.kernel("attention", 800, 100, cost_ms=400) | {"value_median": 2.0 * MS}, made.kernel("moe_topk", 300)]
+    given = tables(quality=made.quality(issues=issues), targets={"kernel_variability": rows})
+    assert answers(given, "Recording") == [
+        "80 launches end after later ones of their queue: their durations may be too long, and with them the shares of"
+        " kernels."
+    ]
+    assert answers(given, "What varies") == []
+    assert answers(given, "What fills the time")[0].startswith(
+        "At their medians 500 ms of kernels: routing of experts 60 %, attention 40 %."
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,3 +117,20 @@ def both_ways():
             waterfall_ns={part: ms * MS for part, ms in parts.items()},
         )
     )
+
+
+def test_pages_that_move_while_kernels_run_are_told_with_what_to_do():
+    """46 % of the kernels' time lay under migrations, and nothing was advised."""
+    device = made.device(400) | {"under_migrations_ns": 184 * MS, "kernel_ns": 400 * MS}
+    parts = {"useful": 2000, "communication": 0, "transfers": 0, "orchestration": 0, "outside": 0}
+    efficiency = made.efficiency(
+        breakdown={"0/0": device, "1/0": device},
+        waterfall_ns={part: ms * MS for part, ms in parts.items()},
+        migrations={"kernels": [{"name": "gather_kernel"}]},
+    )
+    given = tables(efficiency=efficiency)
+    assert answers(given, "Where")[0].startswith("Pages of managed memory move during 46 % of the kernels' time")
+    assert answers(given, "What to do") == [
+        "Prefetch managed memory (cudaMemPrefetchAsync) before kernels use it, or work on less data at once where it"
+        " does not fit the GPU."
+    ]

@@ -292,3 +292,20 @@ def test_the_characters_of_names_are_bounded_too(monkeypatch):
         names.code(f"{number} " + "x" * 400)
     assert sum(map(len, names.texts)) < 3000
     assert names.merged == 497
+
+
+@pytest.mark.parametrize(
+    ("functor", "policy", "expected"),
+    [
+        ("ParallelFor<MiniMD::ForceCompute", "Kokkos::RangePolicy<Kokkos::HIP>", "ParallelFor<ForceCompute>"),
+        ("ParallelFor<LMP::PairCut<Kokkos::Cuda>", "Kokkos::RangePolicy<Kokkos::Cuda, LMP::TagInit>", "ParallelFor<PairCut, TagInit>"),
+        ("ParallelReduce<Kokkos::Impl::CombinedFunctorReducer<Dot<double>, X>", "Kokkos::RangePolicy<Kokkos::HIP>", "ParallelReduce<Dot>"),
+        ("ParallelFor<__nv_dl_wrapper_t<__nv_dl_tag<void (*)(int), &solver::step, 1u>>", "Kokkos::RangePolicy<Kokkos::Cuda>", "ParallelFor<step>"),
+        ("ParallelFor<advance(int)::{lambda(int)#1}", "Kokkos::RangePolicy<Kokkos::HIP>", "ParallelFor<advance>"),
+    ],
+)  # fmt: skip
+def test_kernels_of_kokkos_are_named_after_their_functor(functor, policy, expected):
+    """All were `hip_parallel_launch_local_memory`."""
+    whole = f"Kokkos::Impl::{functor}, {policy}, Kokkos::HIP>"
+    name = f"void Kokkos::Impl::hip_parallel_launch_local_memory<{whole}, 1024u, 1u>({whole})"
+    assert short_name(name) == expected

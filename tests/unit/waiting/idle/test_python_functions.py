@@ -62,6 +62,7 @@ def function(name, start, end, thread=MAIN):
     ("frames", "expected"),
     [
         (["train.py(52): load_batch"], "data loader: train.py(52): load_batch"),
+        (["scheduler.py(9): get_next_batch_to_run"], "Python: scheduler.py(9): get_next_batch_to_run"),
         (["/home/me/fit/eval.py(9): score"], "Python: eval.py(9): score"),
         (
             ["eval.py(9): score", "json/__init__.py(299): loads", "json/decoder.py(332): decode"],

@@ -10,7 +10,7 @@ WHOLE_GRAPHS = "CUDA graphs traced as a whole"
 OTHER = "other kernels"
 """Work whose class no name tells."""
 WORK = (
-    ("attention", r"flash|fmha|attention|sdpa|paged|mha_|unified_attn|mla_"),
+    ("attention", r"flash|fmha|attention|sdpa|paged(?!ata)|mha_|unified_attn|mla_"),
     ("convolution", r"conv(?!ert)|winograd|wgrad|dgrad|implicit_gemm|cudnn_infer|[sh]cudnn|\d+cudnn|im2col"),
     (
         "matrix products",
@@ -21,12 +21,13 @@ WORK = (
     ("softmax", r"softmax"),
     ("embeddings", r"embedding"),
     ("optimizer and foreach", r"adam|sgd|lamb(?!da)|optimizer|multi_tensor_apply|shampoo|adagrad|_foreach|foreach_"),
+    ("sampling", r"(?<!up)(?<!down)(?<!re)sampl|argmax|top_?k_?top_?p|top_?p(?![a-z])|multinomial"),
     ("routing of experts", r"topk|moe|expert|permute_tokens"),
-    ("sampling", r"(?<!up)(?<!down)(?<!re)sampl|argmax|top_p|multinomial"),
     ("gather and scatter", r"gather|scatter|index_|indexselect|index(?:put|add)"),
     ("quantisation", r"quant|fp8|int8|scaled_"),
     ("reductions", r"reduce|sum_|cumsum|scan|norm2|nrm2|vector_norm"),
     ("pooling", r"pool"),
+    ("changes of layout", r"reformat|transpose|permute|to_?n[cd]*hw"),
     (
         "elementwise",
         r"elementwise|vectorized|unrolled|add_|mul_|(?<!pre)fill|copy|cat|silu|gelu|relu|threshold|triton_poi",
@@ -37,12 +38,14 @@ _SURE = (
     ("attention", re.compile(WORK[0][1], re.IGNORECASE)),
     ("matrix products", re.compile(r"^fused_moe|grouped_gemm", re.IGNORECASE)),
     ("embeddings", re.compile(r"embedding", re.IGNORECASE)),
+    ("changes of layout", re.compile(r"n[cd]*hw_?to_?n[cd]*hw", re.IGNORECASE)),
 )
 """Work that a kernel's name tells, whatever its operator is called."""
 _WORK = tuple((work, re.compile(pattern, re.IGNORECASE)) for work, pattern in WORK)
 _LIBRARIES = (
     ("matrix products", re.compile(r"(?:void )?deep_gemm::")),
     ("attention", re.compile(r"(?:void )?cutlass::device_kernel<flash::")),
+    ("changes of layout", re.compile(r"(?:void )?genericReformat::")),
 )
 """Work of libraries that do one thing, by how a demangled name begins: the short name tells other work, or none."""
 EXCHANGE = re.compile(r"all_?to_?all|dispatch|combine|a2a|sendrecv|send_recv", re.IGNORECASE)
