@@ -25,9 +25,9 @@ from causeway.findings.device_time.facts_said import device_time_findings
 from causeway.findings.document import DatasetTime, summarise, with_steps
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan, plan_of_pair
-from causeway.findings.first_screen.read_tables import ResultFiles, run_tables
 from causeway.findings.kernels import variability_findings
 from causeway.findings.quality import quality_findings
+from causeway.findings.read_tables import ResultFiles, run_tables
 from causeway.findings.record import Analysis, Finding, findings_of
 
 for module in pkgutil.walk_packages(findings.__path__, f"{findings.__name__}."):

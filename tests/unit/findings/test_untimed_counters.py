@@ -7,9 +7,9 @@ from first_screen_samples import tables
 
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import of_rule
+from causeway.findings.first_screen.counted_work import PeakFact, rule_facts
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan
-from causeway.findings.first_screen.work import PeakFact, rule_facts
 
 
 def answers(folder, values, counters):

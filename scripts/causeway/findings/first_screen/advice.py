@@ -23,6 +23,7 @@ from causeway.core.codes import (
 )
 from causeway.core.formatting import count, counted, elided, first_of, time
 from causeway.core.vocabulary import OTHER_PROCESS
+from causeway.findings.first_screen.counted_work import RuleFact
 from causeway.findings.first_screen.device_differences import SlowCopiesFact, TurnsFact
 from causeway.findings.first_screen.late_in_mpi import PeerFact
 from causeway.findings.first_screen.losses import BY_HOST, FOREIGN, LateRankFact, LossFact, MigrationsFact
@@ -37,7 +38,7 @@ from causeway.findings.first_screen.run_facts import (
     RunFact,
 )
 from causeway.findings.first_screen.words import detail_words, percent, slow_devices
-from causeway.findings.first_screen.work import RuleFact, WorkFact
+from causeway.findings.first_screen.work import WorkFact
 
 MOST = 2
 """Steps that are said."""

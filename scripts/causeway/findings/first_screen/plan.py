@@ -16,21 +16,14 @@ from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import MOST, advice, of_rule
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison, step_times
+from causeway.findings.first_screen.counted_work import counter_facts, counter_means, peak_facts, rule_facts
 from causeway.findings.first_screen.device_differences import apart_fact
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
 from causeway.findings.first_screen.recording_words import of_recording
 from causeway.findings.first_screen.run_facts import ALIKE, IDLE, RunFact, RunTables, percent_query
-from causeway.findings.first_screen.work import (
-    cause_of_most,
-    class_facts,
-    counter_facts,
-    counter_means,
-    kernel_facts,
-    peak_facts,
-    rule_facts,
-)
+from causeway.findings.first_screen.work import cause_of_most, class_facts, kernel_facts
 
 RECORDING = "Recording"
 COMPARED = "Compared"

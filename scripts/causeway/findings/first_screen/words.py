@@ -23,6 +23,7 @@ from causeway.core.formatting import count, counted, elided, first_of, quantity,
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.names.work_classes import OTHER, WHOLE_GRAPHS
 from causeway.core.schemas import Row
+from causeway.findings.first_screen.counted_work import CounterFact, PeakFact
 from causeway.findings.first_screen.device_differences import ApartFact, SlowCopiesFact, TurnsFact
 from causeway.findings.first_screen.first_steps import FirstStepFact
 from causeway.findings.first_screen.late_in_mpi import PeerFact
@@ -46,7 +47,7 @@ from causeway.findings.first_screen.run_facts import (
     OUTSIDE,
     RunFact,
 )
-from causeway.findings.first_screen.work import CounterFact, PeakFact, VariationFact, WorkFact
+from causeway.findings.first_screen.work import VariationFact, WorkFact
 
 PARTS = {
     COMPUTE: "compute",

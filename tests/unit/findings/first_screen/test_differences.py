@@ -16,6 +16,7 @@ from causeway.core.tables import write_table
 from causeway.core.vocabulary import SUPPORTED, form_of
 from causeway.findings.first_screen import words, work
 from causeway.findings.first_screen.advice import advice
+from causeway.findings.first_screen.counted_work import PeakFact, _least
 from causeway.findings.first_screen.device_differences import slow_copies_facts, turns_facts
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.first_steps import first_step_facts
@@ -24,7 +25,7 @@ from causeway.findings.first_screen.outliers import slow_step_facts
 from causeway.findings.first_screen.plan import plan
 from causeway.findings.first_screen.recording_words import of_recording
 from causeway.findings.first_screen.run_facts import IDLE, StepsFact, recording_facts
-from causeway.findings.first_screen.work import PeakFact, _after_pause, _least, variation_facts
+from causeway.findings.first_screen.work import _after_pause, variation_facts
 
 TEXTS = (pa.string(), pa.dictionary(pa.int32(), pa.string()))
 
