@@ -120,7 +120,6 @@ def lines_of(name, seed):
             "future exposure": None if future is None else future.passed is not True,
             "robustness value": arrow.robustness < FRAGILE_BELOW,
             "unobserved common cause": unobserved_common_cause(model, arrow),
-            "subsets by blocks": arrow.stability < 0.95,
             "another estimate": arrow.identified
             and arrow.identified.agrees is not None
             and not arrow.identified.agrees,

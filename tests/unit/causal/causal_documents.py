@@ -25,7 +25,6 @@ ARROW = Arrow(
     value_effect=estimate(0.5),
     contribution=estimate(40),
     variance=estimate(40),
-    stability=0.9,
     p_value=1e-4,
     robustness=0.4,
     n_effective=400.0,

@@ -58,7 +58,7 @@ def cause(feature="h2d_bytes_in_flight", percent=27.0, verdict="supported", sent
     ends |= {"contribution_percent": 3.0, "contribution_low": 2.0, "contribution_high": 4.0}  # of |deviation|
     ends |= in_time(cost=cost) if cost is not None else {}
     return (
-        {"feature": feature, "sign": "+", "verdict": verdict, "stability": 0.95, "robustness": 0.38, **ends}
+        {"feature": feature, "sign": "+", "verdict": verdict, "robustness": 0.38, **ends}
         | {"sentence": sentence}
         | facts
     )

@@ -48,7 +48,6 @@ def contribution_rows(causes=6, seed=3, features=FEATURES):
                 "variance_percent": percent,
                 "variance_low": percent * 0.8,
                 "variance_high": percent * 1.2,
-                "stability": float(rng.uniform(0.6, 1.0)),
                 "q_value": 0.003,
                 "robustness": [0.41, 0.18, 0.33, 0.22, 0.3, 0.38][number % 6],
                 "verdict": "inconclusive" if number % 5 == 4 else "supported",
@@ -107,7 +106,6 @@ def graph_of(
         "variance_percent",
         "variance_low",
         "variance_high",
-        "stability",
         "q_value",
     )
     keys += ("robustness", "verdict")

@@ -203,9 +203,6 @@ class Arrow:
         Slopes of the target and of the measured value, in their standard deviations per one of the cause.
     contribution, variance : Estimate
         Shares of the variance of the target and of that of the measured value, percent, 0 .. 100.
-    stability : float or None
-        Share of the halves of the run's blocks in which the effect holds, 0 .. 1. Between configurations: of the fits
-        that leave one configuration out.
     p_value : float
         Adjusted for the number of candidates of the scope.
     q_value : float or None
@@ -242,7 +239,6 @@ class Arrow:
     value_effect: Estimate
     contribution: Estimate
     variance: Estimate
-    stability: float | None
     p_value: float
     q_value: float | None = None
     robustness: float

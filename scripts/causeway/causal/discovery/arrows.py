@@ -175,7 +175,7 @@ def scope_p_value(stages: Stages, controls: list[int], between: list[float], n_b
 
 
 def arrow_verdict(n_effective: float, share: float, role: str, between: bool = False) -> Verdict:
-    """Return the verdict of an arrow that passed search, stability and multiplicity: it also needs 100 effective rows
+    """Return the verdict of an arrow that passed search and multiplicity: it also needs 100 effective rows
     behind its own test, or half as many where it surely explains most of the variance and does not stand for time.
 
     `share` is the lower end of the share of the variance that it explains, percent.
@@ -549,7 +549,6 @@ def _arrow(parent: Parent, compared: Compared | None, share: Share, times: Scope
         value_effect=share.value_effect,
         contribution=share.contribution,
         variance=share.variance,
-        stability=None,
         p_value=parent.p_value,
         robustness=robustness_value(parent.partial_r2),
         n_effective=parent.n_effective,

@@ -1,4 +1,4 @@
-"""The causes of one scope: from measured columns to arrows with effect, sign, share, stability and a verdict.
+"""The causes of one scope: from measured columns to arrows with effect, sign, share and a verdict.
 
 Some counters are an effect of the time: energy, polls while running, anything that counts on while a launch lasts.
 Such a column tells of each cause of the time what the time tells, and no more: given the time it has nothing to do

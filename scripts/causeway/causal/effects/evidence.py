@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from causeway.causal.data.observations import Candidate, Feature, Observations
+from causeway.causal.data.outcome import NORMAL_QUANTILE
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.selection.backward import Stages
 
@@ -41,6 +42,12 @@ class ConfigurationEffect:
         """The standard error of the slope."""
         left = max(1 - self.partial_r2, 0.0) / max(self.partial_r2, 1e-9)
         return abs(self.slope) * float(np.sqrt(left / max(self.n_configurations - 2, 1)))
+
+    @property
+    def slopes(self) -> tuple[float, float, float]:
+        """The slope, and both ends of its 90 % interval."""
+        half = NORMAL_QUANTILE * self.error
+        return self.slope, self.slope - half, self.slope + half
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,11 +14,11 @@ import numpy as np
 
 from causeway.causal.data.feature_names import PROGRAM_ORDER
 from causeway.causal.data.observations import Feature, Observations
-from causeway.causal.data.outcome import CONFIGURATION, NORMAL_QUANTILE, Arrow, Estimate, Verdict, WhatIf
+from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Verdict, WhatIf
 from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.scope_times import Change, RowDonors, ScopeTimes
-from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, TAIL_Z, quantile_donors
-from causeway.causal.preparation.categorical import LEAST_SHARE, OF_TYPICAL, listed
+from causeway.causal.effects.time_effects import TAIL_Z, quantile_donors
+from causeway.causal.preparation.categorical import LEAST_SHARE, listed
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import setting_value
 from causeway.core.schemas import GRID_AND_BLOCK, thread_sizes
@@ -109,40 +109,6 @@ def measured_values(column: Feature, pick: np.ndarray) -> np.ndarray | None:
     """
     values = np.asarray(column.values)
     return None if values.dtype == object else values[pick].astype(float)
-
-
-def observed_levels(numbers: np.ndarray, weight: np.ndarray, n_levels: int) -> np.ndarray:
-    """Return which levels of a category count as observed: those with `least_share` of the launches, and of those that
-    were analysed at least `FEWEST_LAUNCHES`, as what fewer took is no estimate of what others would take.
-
-    Parameters
-    ----------
-    numbers : ndarray of int, shape (n_rows,)
-        The number of each row's level.
-    weight : ndarray of float, shape (n_rows,), positive
-    n_levels : int
-
-    Returns
-    -------
-    ndarray of bool, shape (n_levels,)
-    """
-    shares = np.bincount(numbers, weight, n_levels) / weight.sum()
-    return (shares >= least_share(shares)) & (np.bincount(numbers, minlength=n_levels) >= FEWEST_LAUNCHES)
-
-
-def least_share(shares: np.ndarray) -> float:
-    """Return the share of the launches from which a level of a category counts as observed, given those of all levels:
-    of many that hold few launches each, half of the share of a typical launch's level is enough.
-
-    Parameters
-    ----------
-    shares : ndarray of float, shape (n_levels,)
-        Their sum is 1.
-
-    >>> least_share(np.full(64, 1 / 64)), least_share(np.array([0.5, 0.5]))
-    (0.0078125, 0.01)
-    """
-    return min(LEAST_SHARE, OF_TYPICAL * float(shares @ shares))
 
 
 def settings_of(arrow: Arrow, times: ScopeTimes) -> list[Setting]:
@@ -415,31 +381,21 @@ def intervention_verdict(arrows: Sequence[Arrow], low: float, high: float) -> tu
     return SUPPORTED, None
 
 
-def launch_parameter_values(effect: ConfigurationEffect, rows: Observations) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return a launch parameter's value in each configuration, the kernel of each, and the error of the slope.
+def launch_parameter_values(effect: ConfigurationEffect, rows: Observations) -> tuple[np.ndarray, np.ndarray]:
+    """Return a launch parameter's value in each configuration, and the kernel of each.
 
     Returns
     -------
     natural : ndarray of float, shape (n_configurations,)
         In the parameter's unit.
     kernel_of : ndarray of int, shape (n_configurations,)
-    error : float
-        Standard error of the slope.
     """
     natural = np.asarray(effect.candidate.values, dtype=float)
     if effect.candidate.unit == "bytes":
         natural = np.expm1(natural)
     kernel_of = np.zeros(natural.size, dtype=int)
     kernel_of[rows.configuration] = rows.kernel
-    n = effect.n_configurations
-    r2 = effect.partial_r2
-    return natural, kernel_of, abs(effect.slope) * np.sqrt(max(1 - r2, 0.0) / max(r2, 1e-9) / max(n - 2, 1))
-
-
-def slope_interval(effect: ConfigurationEffect, error: float) -> tuple[float, float, float]:
-    """Return the slope of a launch parameter, and the ends of its interval."""
-    half = NORMAL_QUANTILE * error
-    return effect.slope, effect.slope - half, effect.slope + half
+    return natural, kernel_of
 
 
 def most_frequent_value(natural: np.ndarray, times: ScopeTimes, chosen: np.ndarray | None = None) -> float:
@@ -546,7 +502,7 @@ def _configuration_rows(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
     """
     effect = model.evidence.effect_of(arrow.name)
     unit = effect.candidate.unit
-    natural, kernel_of, error = launch_parameter_values(effect, model.evidence.rows)
+    natural, kernel_of = launch_parameter_values(effect, model.evidence.rows)
     best = _best_values(arrow, kernel_of, model.evidence)
     moved = effect.position[best] - effect.position
     if model.constant_target():
@@ -554,7 +510,7 @@ def _configuration_rows(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
     if not moved.any():
         after, why = _why_none(arrow, model.evidence)
         return [_row(arrow, "as it was", after, reason=why)]
-    ends = [scaled_target(slope * moved, model) for slope in slope_interval(effect, error)]
+    ends = [scaled_target(slope * moved, model) for slope in effect.slopes]
     change = ends[0]
     low = min(ends)
     high = max(ends)

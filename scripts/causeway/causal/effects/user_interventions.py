@@ -26,15 +26,13 @@ from causeway.causal.effects.interventions import (
     level_donors,
     measured_values,
     most_frequent_value,
-    observed_levels,
     out_of_support_reason,
     own_where_missing,
     scaled_target,
-    slope_interval,
     zero_donors,
 )
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import quantile_donors
+from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, quantile_donors
 from causeway.core.formatting import first_of, setting_value
 
 TOLERANCE = 1e-9
@@ -244,7 +242,7 @@ def _launched(
     """Return how far a launch parameter moves in each configuration, shape (n_configurations,), and the value before
     and after in words.
     """
-    natural, kernel_of, _ = launch_parameter_values(effect, model.evidence.rows)
+    natural, kernel_of = launch_parameter_values(effect, model.evidence.rows)
     position = effect.position
     unit = effect.candidate.unit
     if feature != effect.candidate.name:
@@ -315,8 +313,8 @@ def _level(candidate: Candidate, value: object, times: ScopeTimes) -> np.ndarray
     numbers = candidate.codes[times.used]
     names = list(candidate.levels)
     wanted = f"{value:g}" if isinstance(value, int | float) else str(value)
-    is_observed = observed_levels(numbers, times.weight, len(names))
-    seen = sorted(name for name, observed in zip(names, is_observed, strict=True) if observed)
+    counts = np.bincount(numbers, minlength=len(names))  # what a few launches took is no estimate of others
+    seen = sorted(name for name, count in zip(names, counts, strict=True) if count >= FEWEST_LAUNCHES)
     if wanted not in seen:
         raise RefusedError(
             f"{called(candidate.name)} {wanted} was not observed, or hardly; observed were {first_of(seen)}"
@@ -370,11 +368,9 @@ def _change(
         fields = answer(arrows, model.times.change(within, set_to), model, set_to)
     if not moves:
         return fields
-    slopes = [slope_interval(effect, launch_parameter_values(effect, model.evidence.rows)[2]) for effect, _ in moves]
-    ends = []
-    for end in range(3):  # the slopes, and both ends of their intervals
-        gain = np.sum([own[end] * move for own, (_, move) in zip(slopes, moves, strict=True)], axis=0)
-        ends.append(scaled_target(gain, model))
+    ends = [
+        scaled_target(np.sum([effect.slopes[end] * move for effect, move in moves], axis=0), model) for end in range(3)
+    ]  # the slopes, and both ends of their intervals
     scaled = Estimate(value=ends[0], low=min(ends), high=max(ends))
     other = fields.get("change", Estimate(value=0.0, low=0.0, high=0.0))
     both = Estimate(

@@ -197,15 +197,12 @@ class _Steps:
         evidence = self.evidence
         arrows = self.outcome.arrows
         no_graph: tuple[tuple[Node, ...], tuple[Edge, ...]] = ((), ())
-        untried: tuple[list[Refutation], dict[str, float]] = ([], {})
         given = (self.evidence, self.outcome.arrows, self.outcome.n_effective, self._seed("context"))
         nodes, edges = self._guarded("the context graph", lambda: context_graph(*given), no_graph)
         give_back()  # of the search and the graph, before the models of the times take as much
-        tried = self._guarded("falsification", lambda: falsify(evidence, arrows, self._seed("subsets")), untried)
-        attempts, held = tried
-        arrows = tuple(
-            replace(arrow, stability=held.get(arrow.name, arrow.stability)) for arrow in marked(arrows, attempts)
-        )
+        untried: list[Refutation] = []
+        attempts = self._guarded("falsification", lambda: falsify(evidence, self.outcome.arrows), untried)
+        arrows = marked(arrows, attempts)
         times = evidence.times
         changes: list[WhatIf] = []
         if times is not None:

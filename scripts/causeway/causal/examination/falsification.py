@@ -12,7 +12,6 @@ on that index given the other causes' indexes, both in standard deviations; it i
   follows from how long this one took. A column that lasts from launch to launch is not refuted by it: of a cause that
   lasts and is read with noise the next reading tells more, too.
 - *robustness value*: how strong an unmeasured common cause would have to be to leave nothing of the effect.
-- *subsets by blocks*: in how many halves of the run's blocks the effect holds. It is stated and refutes nothing.
 
 What each says of false and of true arrows, and what else was tried, stands in docs/validation.md.
 
@@ -30,7 +29,7 @@ from scipy.special import ndtr
 
 from causeway.causal.data.feature_names import IN_FLIGHT
 from causeway.causal.data.observations import FEWEST_ROWS
-from causeway.causal.data.outcome import CONFIGURATION, NORMAL_QUANTILE, Arrow, Refutation
+from causeway.causal.data.outcome import CONFIGURATION, Arrow, Refutation
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.selection.linear_model import ALPHA
 from causeway.causal.statistics.basis import NEW_SHARE
@@ -42,7 +41,6 @@ from causeway.numeric.effective_size import STANDARD_ERRORS
 LEAD_ABOVE = 0.2
 """Share of the effect that the slope on the future must exceed: what is smaller, the shape of the effect may leave."""
 MOST_ARROWS = 15
-SUBSETS = 20
 FUTURE = "future_exposure"
 NOTE = "slope on the cause at the next launch, given it now and before"
 LASTING = "this column follows something that lasts and acts; it may be a reading of it"
@@ -83,38 +81,26 @@ def indexes(evidence: Evidence, arrows: Sequence[Arrow], stage: str) -> tuple[np
     return response / spread[0], np.column_stack(scaled) if scaled else np.zeros((response.size, 0)), causes
 
 
-def falsify(evidence: Evidence, arrows: Sequence[Arrow], seed: int) -> tuple[list[Refutation], dict[str, float]]:
-    """Try to refute each arrow within configurations.
+def falsify(evidence: Evidence, arrows: Sequence[Arrow]) -> list[Refutation]:
+    """Return the attempts to refute each arrow within configurations, by arrow.
 
     Parameters
     ----------
     evidence : Evidence
     arrows : sequence of Arrow
         The first 15 are tried.
-    seed : int
-        Of the subsets.
-
-    Returns
-    -------
-    attempts : list of Refutation
-        By arrow.
-    stability : dict of str to float
-        By arrow the share of the subsets in which its effect holds, 0 .. 1.
     """
     attempts: list[Refutation] = []
-    stability: dict[str, float] = {}
     tried = [arrow for arrow in arrows[:MOST_ARROWS] if arrow.stage != CONFIGURATION]
     blocks = evidence.stages.blocks
     for stage in sorted({_stage(arrow) for arrow in tried}):
         response, columns, causes = indexes(evidence, arrows[:MOST_ARROWS], stage)
         effects = block_slopes(response, columns, blocks)[0]
-        shares = held_in_subsets(response, columns, blocks, seed)
         for index, arrow in enumerate(causes):
             if _stage(arrow) == stage:
-                stability[arrow.name] = float(shares[index])
                 attempts += _of_arrow(arrow, evidence, response, columns, index, float(effects[index]))
     order = {arrow.name: number for number, arrow in enumerate(arrows)}
-    return sorted(attempts, key=lambda attempt: order[attempt.feature]), stability
+    return sorted(attempts, key=lambda attempt: order[attempt.feature])
 
 
 def _stage(arrow: Arrow) -> str:
@@ -149,35 +135,6 @@ def block_slopes(response: np.ndarray, columns: np.ndarray, blocks: np.ndarray) 
     np.add.at(sums, numbers, scores)
     covariance = inverse @ (sums.T @ sums) @ inverse * len(sums) / max(len(sums) - 1, 1)
     return slopes, np.sqrt(np.maximum(np.diag(covariance), 0.0))
-
-
-def held_in_subsets(response: np.ndarray, columns: np.ndarray, blocks: np.ndarray, seed: int) -> np.ndarray:
-    """Return for each column the share of random halves of the blocks in which its slope is clearly positive.
-
-    Parameters
-    ----------
-    response : ndarray of float, shape (n_rows,)
-    columns : ndarray of float, shape (n_rows, k)
-    blocks : ndarray of int, shape (n_rows,)
-    seed : int
-
-    Returns
-    -------
-    ndarray of float, shape (k,), 0 .. 1
-        0 where there are fewer than four blocks.
-    """
-    rng = np.random.default_rng(seed)
-    numbers = np.unique(blocks, return_inverse=True)[1]
-    count = int(numbers.max()) + 1
-    held = np.zeros(columns.shape[1])
-    if count < 4:
-        return held
-    for _ in range(SUBSETS):
-        keep = np.isin(numbers, rng.permutation(count)[: count // 2])
-        part = columns[keep] - columns[keep].mean(axis=0)
-        slopes, errors = block_slopes(response[keep] - response[keep].mean(), part, numbers[keep])
-        held += slopes > NORMAL_QUANTILE * errors
-    return held / SUBSETS
 
 
 def lasts(column: np.ndarray, configuration: np.ndarray) -> bool:

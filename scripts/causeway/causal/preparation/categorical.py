@@ -22,8 +22,6 @@ from causeway.events.distinct_texts import distinct_texts
 
 LEAST_SHARE = 0.01
 """Share of the rows that a level of its own has at least."""
-OF_TYPICAL = 0.5
-"""Part of the share of a typical row's level that is enough where levels are many."""
 MIN_LEVEL_ROWS = 4
 """Rows of a level of its own: of three rows two may have been slow by chance, and the level would stand for the whole
 category.
@@ -169,11 +167,10 @@ def _shown(levels: np.ndarray, codes: np.ndarray, fewest: float, most: int, rank
 
 
 def _fewest(counts: np.ndarray, group: str) -> float:
-    """Return how many rows a level of its own has at least, given those of all levels."""
-    share = LEAST_SHARE * counts.sum()
-    if group == PLACEMENT:
-        share = min(share, OF_TYPICAL * float(counts @ counts) / counts.sum())
-    return max(share, MIN_LEVEL_ROWS)
+    """Return how many rows a level of its own has at least, given those of all levels: of a place however few those
+    are of all.
+    """
+    return MIN_LEVEL_ROWS if group == PLACEMENT else max(LEAST_SHARE * counts.sum(), MIN_LEVEL_ROWS)
 
 
 def _consecutive(levels: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

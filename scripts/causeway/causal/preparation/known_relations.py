@@ -63,8 +63,6 @@ RATE = 0.2
 of the H100 job, of the demo and of simulated runs, in 50 to 80 % of the time.
 """
 LEAVES = 15
-LEVELS = 255
-"""Quantile levels of a number, as many as scikit-learn would make of it for each model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,14 +128,6 @@ def _as_numbers(column: Feature) -> np.ndarray:
     return np.nan_to_num(np.asarray(column.values, dtype=float), nan=-1.0)  # sizes are never negative
 
 
-def _for_trees(values: np.ndarray) -> np.ndarray:
-    """Return a column in as many levels as the trees tell apart, made once for all of them."""
-    if np.unique(values).size <= LEVELS:
-        return values
-    cuts = np.unique(np.quantile(values, np.linspace(0, 1, LEVELS + 1)[1:-1]))
-    return np.searchsorted(cuts, values).astype(float)
-
-
 def _cross_fitted(features: Sequence[np.ndarray], response: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
     """Return the prediction of the response for each row by trees that have not seen its block of time."""
     with single_threaded(["sklearn.ensemble", "sklearn.model_selection"]):  # takes a second to load
@@ -153,7 +143,7 @@ def _cross_fitted(features: Sequence[np.ndarray], response: np.ndarray, weight: 
         )
         folds = PredefinedSplit(np.arange(response.size) * FOLDS * BLOCKS_PER_FOLD // response.size % FOLDS)
         given = {"sample_weight": weight}
-        return cross_val_predict(trees, np.column_stack([*map(_for_trees, features)]), response, cv=folds, params=given)
+        return cross_val_predict(trees, np.column_stack(features), response, cv=folds, params=given)
 
 
 def _units(deviation: np.ndarray, rows: Observations) -> np.ndarray:

@@ -19,7 +19,7 @@ METHOD = (
 )
 NO_ARROW = dict.fromkeys(
     (
-        *("effect", "value_effect", "stability", "q_value", "robustness", "level", "sign_of"),
+        *("effect", "value_effect", "q_value", "robustness", "level", "sign_of"),
         *("verdict", "kernels_percent", "kernels_variance_percent"),
     )
 )
@@ -108,7 +108,6 @@ def _edge(arrow: Arrow, outcome: Outcome) -> dict:
         "value_effect": arrow.value_effect.value,
         **_ends("contribution", arrow.contribution, "_percent"),
         **_ends("variance", arrow.variance, "_percent"),
-        "stability": arrow.stability,
         "q_value": arrow.q_value,
         "robustness": arrow.robustness,
         "level": arrow.level or None,
@@ -188,7 +187,6 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
             **_ends("value_effect", arrow.value_effect),
             **_ends("contribution", arrow.contribution, "_percent"),
             **_ends("variance", arrow.variance, "_percent"),
-            "stability": arrow.stability,
             "q_value": arrow.q_value,
             "robustness": arrow.robustness,
             "verdict": arrow.verdict,

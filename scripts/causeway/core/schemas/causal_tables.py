@@ -22,7 +22,7 @@ CAUSAL_TABLES: dict[str, pa.Schema] = {
             *columns("effect effect_low effect_high", F64, "standard deviations of the target", nullable=True),
             # of the variance of the target, for most the absolute deviation; with the unexplained rest 100
             *columns("contribution_percent contribution_low contribution_high", F64, "percent", nullable=True),
-            *columns("stability q_value robustness", F64, nullable=True),
+            *columns("q_value robustness", F64, nullable=True),
             column("verdict", TEXT),
             # what the sign refers to: "target", or "value", the measured value itself
             column("sign_of", TEXT, nullable=True),

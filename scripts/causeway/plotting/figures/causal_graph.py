@@ -2,7 +2,7 @@
 undecided or unexplained.
 
 The convention of arXiv 2510.18300 (figures 2, 3 and 5) with what it lacks: the verdict and the probability of each
-arrow, an interval, its stability and robustness, and the unexplained share. Colour never stands alone: the label says
+arrow, an interval, its robustness, and the unexplained share. Colour never stands alone: the label says
 what is raised or lowered, and the verdict; the head is filled or open, a fragile arrow dashed.
 """
 
@@ -92,7 +92,6 @@ def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
     """
     percent = edge["variance_percent"]  # the share that the sentences state
     robustness = edge["robustness"]
-    stability = edge["stability"]
     rest = edge["source"] == UNEXPLAINED
     verdict = edge.get("verdict")
     fragile = robustness is not None and robustness < FRAGILE_BELOW
@@ -106,7 +105,7 @@ def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
     judged = [verdict] if verdict else []
     robust = [] if robustness is None else [f"robust {formatting.ratio(robustness)}"]
     hover = [elided(edge["source"], 300), f"{word or 'share'} {share} of {variance_of(edge['target'], of_kernels)}"]
-    hover += [*judged, *([] if stability is None else [f"holds in {100 * stability:.0f} % of halves of the run"])]
+    hover += judged
     hover += [f"{score.replace('robust', 'robustness')}{', fragile' if fragile else ''}" for score in robust]
     hover += [] if edge.get("q_value") is None else [formatting.q_value(edge["q_value"])]
     return Arrow(

@@ -299,7 +299,7 @@ def draw_as_published(searches: Sequence[Search], rows: Sequence[Mapping], title
 def _published(rows: Sequence[Mapping], ours: Mapping, label: str) -> dict:
     """Return what the page shows of the graph of one rank."""
     first = rows[0]
-    parts = dict.fromkeys(("variance_low", "variance_high", "robustness", "stability"))
+    parts = dict.fromkeys(("variance_low", "variance_high", "robustness"))
     target = ours["target_node"]
     edges = [
         {

@@ -20,7 +20,7 @@ def whole():
         what_ifs=(what_if("x", "1", "2", (-9, -12, -6)), what_if("x", "1", "3", None, user_intervention="q")),
         failures=("falsification could not be computed: ValueError: x",),
     )
-    found = outcome("k", 1e-6, [arrow("x", level="1"), arrow("z", stability=None)], examination=examination)
+    found = outcome("k", 1e-6, [arrow("x", level="1"), arrow("z")], examination=examination)
     return replace(found, dropped=(Dropped("a", "constant"),), notes=("a note",))
 
 

@@ -10,7 +10,6 @@ from causal_tables import rows_of, time_effects
 
 from causeway.causal.data.observations import Candidate, Feature
 from causeway.causal.data.outcome import Scope
-from causeway.causal.effects.interventions import observed_levels
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import extremes
 from causeway.causal.preparation.categorical import category_candidates
@@ -130,13 +129,6 @@ def test_a_level_of_a_hundredth_of_the_launches_is_compared(odd):
     effect, _ = said(values, noisy(slow, -0.1), name="launched_after")
     assert effect.ends.levels_low == ("swarm_init",)
     assert effect.ends.launches_low == odd
-    observed = observed_levels(slow.astype(int), np.ones(N), 2)
-    assert observed.tolist() == [True, odd == 20]
-
-
-def test_levels_are_set_that_enough_launches_had():
-    numbers = np.repeat([0, 1, 2], [180, 20, 19])
-    assert observed_levels(numbers, np.ones(numbers.size), 3).tolist() == [True, True, False]
 
 
 def test_a_rare_slow_value_falls_by_less_than_all():

@@ -7,7 +7,6 @@ import pytest
 from causal_documents import documents_of
 from causal_tables import columns_of as columns_of_table
 from causal_tables import intervention_model, make_table, rows_of
-from scipy.special import ndtr
 
 from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
@@ -19,7 +18,6 @@ from causeway.causal.examination.examine import Extent, examine
 from causeway.causal.examination.falsification import (
     block_slopes,
     falsify,
-    held_in_subsets,
     refuted_by,
 )
 from causeway.causal.report.across_kernels import correct
@@ -135,28 +133,12 @@ def test_a_launch_parameter_is_set_to_the_best_value_its_kernel_was_launched_wit
 
 def test_true_causes_survive_every_test(known):
     outcome, evidence = known
-    rows, stability = falsify(evidence, outcome.arrows, 1)
+    rows = falsify(evidence, outcome.arrows)
     for arrow in outcome.arrows:
         own = {row.refuter: row for row in rows if row.feature == arrow.name}
         assert set(own) == {"future_exposure", "robustness_value"}
         assert all(row.passed is not None for row in own.values())
         assert refuted_by(rows, arrow.name) == []
-        assert stability[arrow.name] > 0.9
-
-
-def test_the_share_of_halves_in_which_an_effect_holds_is_its_power_there():
-    """By hand: a slope of 2 standard errors in all rows has 1.41 in half of them; it holds where that exceeds 1.645."""
-    rng = np.random.default_rng(4)
-    held = []
-    for seed in range(40):
-        x = rng.standard_normal(2000)
-        response = 2 / np.sqrt(2000) * x + rng.standard_normal(2000)
-        columns = np.column_stack([x, rng.standard_normal(2000)])
-        held.append(held_in_subsets(response, columns - columns.mean(axis=0), np.arange(2000) // 20, seed))
-    strong, none = np.mean(held, axis=0)
-    assert strong == pytest.approx(ndtr(2 / np.sqrt(2) - 1.645), abs=0.12)
-    assert none == pytest.approx(0.05, abs=0.05)
-    assert held_in_subsets(np.ones(30), np.ones((30, 1)), np.zeros(30, int), 1).tolist() == [0.0]
 
 
 def test_errors_that_hold_within_blocks_are_those_of_statsmodels():

@@ -44,7 +44,6 @@ def test_a_categorys_sentence_names_its_level():
         levels=("device to host",),
         contribution=(8, 7, 9),
         variance=(34, 27, 41),
-        stability=0.95,
         robustness=0.38,
     )
     assert (
@@ -119,7 +118,7 @@ def test_a_small_share_is_not_said_to_be_nothing():
 
 
 def test_the_sentence_of_a_cause_begins_with_what_would_help():
-    cause = arrow("block_x", contribution=(8, 7, 9), variance=(44, 30, 58), stability=0.96, robustness=0.41)
+    cause = arrow("block_x", contribution=(8, 7, 9), variance=(44, 30, 58), robustness=0.41)
     cause = replace(cause, node=replace(cause.node, tier="launch"))
     found = replace(
         outcome("k", 1e-9, [cause], examination=Examination(what_ifs=(BLOCKS,))),

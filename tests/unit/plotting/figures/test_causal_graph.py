@@ -37,7 +37,6 @@ def edge(**changes):
         "variance_percent": 34.2,
         "variance_low": 27.0,
         "variance_high": 41.0,
-        "stability": 0.95,
         "robustness": 0.38,
         "verdict": "supported",
     }

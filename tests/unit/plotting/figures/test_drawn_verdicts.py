@@ -34,7 +34,7 @@ def graph_of(rows):
     edges = [
         {key: row[key] for key in same}
         | {"source": row["feature"], "target": "kernel_variability", "kind": "directed", "sign_of": "target"}
-        | {"stability": 0.9, "robustness": 0.5, "q_value": 0.001, "level": None}
+        | {"robustness": 0.5, "q_value": 0.001, "level": None}
         for row in rows
     ]
     nodes = [{"name": row["feature"], "tier": "context", "group": "time", "members": []} for row in rows]
