@@ -15,7 +15,6 @@ from causeway.core.codes import NO_OTHER
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import FEATURES
 from causeway.core.tables import open_table
-from causeway.numeric.compiled import I4, U4, compiled, int64, void
 
 BYTES_BY_KIND = {feature.name: feature.copy_kinds for feature in FEATURES if feature.copy_kinds}
 """CUPTI's copy kinds by direction."""
@@ -89,9 +88,7 @@ class LaunchesBefore:
         self.launch = launch
         self.configuration = np.full((2, launch.size), NONE_BEFORE)
         self._rows = 0
-        self._streams: dict[int, int] = {}
-        self._devices = np.full(1 << 16, -1, np.int32)  # position of each device in `_last`
-        self._last = np.full((2, 0, 0), NONE_BEFORE)  # configuration of the last launches, by device and stream
+        self._held = np.zeros((2, 0), np.int64)  # stream and configuration of the last two launches of each stream
 
     def add(self, rank: np.ndarray, device: np.ndarray, stream: np.ndarray, configuration: np.ndarray) -> None:
         """Take the next rows of the table of launches, in order of start.
@@ -101,29 +98,22 @@ class LaunchesBefore:
         rank, stream, configuration : ndarray of uint32, shape (n,)
         device : ndarray of uint16, shape (n,)
         """
-        streams = pa.array(stream).dictionary_encode()
-        codes = [self._streams.setdefault(number, len(self._streams)) for number in streams.dictionary.to_pylist()]
-        held = self._last
-        new = np.unique(device[self._devices[device] < 0])
-        self._devices[new] = held.shape[1] + np.arange(new.size)
-        self._last = np.full((2, held.shape[1] + new.size, len(self._streams)), NONE_BEFORE)
-        self._last[:, : held.shape[1], : held.shape[2]] = held
-        before = np.zeros((2, rank.size), np.int64)
-        stream_code = np.asarray(codes, np.int32)[streams.indices.to_numpy()]
-        _before(rank, self.rank, self._devices[device], stream_code, configuration, self._last, before)
+        places = np.flatnonzero(rank == self.rank)
+        new = (device[places].astype(np.int64) << 32) + stream[places], configuration[places]
+        streams, launched = rows = np.hstack([self._held, new])
+        order = np.argsort(streams, kind="stable")
+        before = np.full((2, rank.size), NONE_BEFORE)
+        is_held = np.ones(order.size, bool)
+        for lag, shifted in enumerate(before, 1):
+            same = streams[order[lag:]] == streams[order[:-lag]]
+            earlier = np.full(order.size, NONE_BEFORE)
+            earlier[order[lag:][same]] = launched[order[:-lag][same]]
+            shifted[places] = earlier[self._held.shape[1] :]
+        is_held[:-2] = ~same  # the same stream has two later ones
         low, high = np.searchsorted(self.launch, [self._rows, self._rows + rank.size])
         self.configuration[:, low:high] = before[:, self.launch[low:high] - self._rows]
+        self._held = rows[:, order[is_held]]
         self._rows += rank.size
-
-
-@compiled(void(U4, int64, I4, I4, U4, int64[:, :, ::1], int64[:, ::1]))
-def _before(rank, own, device, stream, configuration, last, before):
-    for i in range(rank.size):
-        if rank[i] == own:
-            before[0, i] = last[0, device[i], stream[i]]
-            before[1, i] = last[1, device[i], stream[i]]
-            last[0, device[i], stream[i]] = configuration[i]
-            last[1, device[i], stream[i]] = before[0, i]
 
 
 def add_launches_in_flight(

@@ -22,7 +22,6 @@ from causeway.core.formatting import elided
 from causeway.core.tables import open_table, read_table, table_metadata
 from causeway.core.vocabulary import CALLED_SINCE
 from causeway.events.event_blocks import chunks, numbers
-from causeway.numeric.compiled import compiled, int32, int64, void
 from causeway.numeric.intervals import window_of
 
 OPERATOR_COLUMNS = {"operator": "name", "outermost": "outermost", "module": "module", "phase": "phase"}
@@ -358,9 +357,7 @@ class LaunchCounts:
 
     def __init__(self) -> None:
         self.most = np.zeros(0, np.int64)
-        self._place = np.full(1 << 16, -1, np.int32)
-        self._devices = 0
-        self._open = np.full((0, 0, OPEN_STEPS, 2), OUTSIDE)  # position of the step, and launches in it
+        self._open = np.zeros((2, 0), np.int64)  # step, device and configuration as one number, and launches so far
 
     def add(self, step: np.ndarray, configuration: np.ndarray, device: np.ndarray) -> np.ndarray:
         """Take the next launches, in order of start.
@@ -376,32 +373,20 @@ class LaunchCounts:
         ndarray of int64, shape (n,)
             Which of the launches of its configuration on its device in its step each is, from 1; 0 outside of steps.
         """
-        new = np.unique(device[self._place[device] < 0])
-        self._place[new] = np.arange(self._devices, self._devices + new.size)
-        self._devices += new.size
-        more = max(int(configuration.max(initial=-1)) + 1 - self.most.size, 0)
-        if new.size or more:
-            self.most = np.concatenate([self.most, np.zeros(more, np.int64)])
-            held = self._open
-            self._open = np.full((self._devices, self.most.size, OPEN_STEPS, 2), OUTSIDE)
-            self._open[: held.shape[0], : held.shape[1]] = held
+        self.most = np.pad(self.most, (0, max(int(configuration.max(initial=-1)) + 1 - self.most.size, 0)))
         ordinals = np.zeros(step.size, np.int64)
-        _count_launches(step, configuration, device, self._place, self._open, self.most, ordinals)
+        inside = np.flatnonzero(step != OUTSIDE)
+        keys = ((step[inside] << 16) + device[inside] << 24) + configuration[inside]
+        held, counts = self._open
+        known, codes = np.unique(np.concatenate([held, keys]), return_inverse=True)
+        before = np.zeros(known.size, np.int64)
+        before[codes[: held.size]] = counts
+        codes = codes[held.size :]
+        order = np.argsort(codes, kind="stable")
+        firsts = np.searchsorted(codes[order], codes[order])
+        ordinals[inside[order]] = before[codes[order]] + np.arange(order.size) - firsts + 1
+        np.maximum.at(self.most, configuration, ordinals)
+        counts = before + np.bincount(codes, minlength=known.size)
+        is_open = known >> 40 > step.max(initial=OUTSIDE) - OPEN_STEPS
+        self._open = np.stack([known, counts])[:, is_open]
         return ordinals
-
-
-@compiled(
-    void(int64[::1], int64[::1], int64[::1], int32[::1], int64[:, :, :, ::1], int64[::1], int64[::1]),
-)
-def _count_launches(step, configuration, device, place, steps, most, ordinals):
-    for i in range(step.size):
-        if step[i] < 0:
-            continue
-        c = configuration[i]
-        slot = steps[place[device[i]], c, step[i] % steps.shape[2]]
-        if slot[0] != step[i]:
-            slot[0] = step[i]
-            slot[1] = 0
-        slot[1] += 1
-        ordinals[i] = slot[1]
-        most[c] = max(most[c], ordinals[i])
