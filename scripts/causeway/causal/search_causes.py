@@ -3,7 +3,7 @@ significant over all of them, and the documents of every scope.
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -266,7 +266,6 @@ def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -
     """Return the causes of one kernel, not yet corrected for the number of kernels, and its model. All that they were
     found in is no longer held then.
     """
-    table = in_time_order(packed.taken(kernel.id))
     scope = Scope(
         search.dataset,
         search.target,
@@ -275,15 +274,22 @@ def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -
         seed=search.seed,
         is_collective=kernel.is_collective,
     )
+    return _searched(search, lambda: packed.taken(kernel.id), scope)
+
+
+def _searched(search: CauseSearch, read: Callable[[], pa.Table], scope: Scope) -> Found:
+    """Return the causes of a scope in some rows of the features, which are read here, and its model."""
+    table = in_time_order(read())
+    give_back()
     extent = search.extent(table)
     columns = feature_columns(table, added(search.causes["columns"]))
-    rows = observations_of(table)
+    rows = observations_of(table, equal_kernels=scope.scope == DATASET_SCOPE)
     del table  # the search is the larger part
     outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features), extent.totals)
     give_back()
-    LOG.info("%s: %d rows, %s, before correction: %s", kernel.id, outcome.n_rows, outcome.verdict, _causes(outcome))
+    LOG.info("%s: %d rows, %s, before correction: %s", scope.scope, outcome.n_rows, outcome.verdict, _causes(outcome))
     outcome = examine(with_kernel_names(outcome, kernel_names(search.kernels)), evidence, extent)
-    return [outcome], scope_model(outcome, evidence)
+    return for_each_scope(outcome, extent.interventions), scope_model(outcome, evidence)
 
 
 def search_dataset(search: CauseSearch, blocks: pa.Table) -> Found:
@@ -296,9 +302,7 @@ def search_dataset(search: CauseSearch, blocks: pa.Table) -> Found:
     blocks : Table
         All rows and columns of `row_blocks`.
     """
-    chosen, n_kernels = pooled(blocks, search.causes["max_rows"], search.seed_of_rows(DATASET_SCOPE))
-    table = in_time_order(read_features(search.features, chosen))
-    give_back()
+    chosen = pooled(blocks, search.causes["max_rows"], search.seed_of_rows(DATASET_SCOPE))
     alone = search.alone()
     scope = Scope(
         search.dataset,
@@ -308,15 +312,7 @@ def search_dataset(search: CauseSearch, blocks: pa.Table) -> Found:
         kernel=(alone.id, alone.name) if alone else None,
         is_collective=alone is not None and alone.is_collective,
     )
-    extent = search.extent(table)
-    columns = feature_columns(table, added(search.causes["columns"]))
-    rows = observations_of(table, equal_kernels=True)
-    del table  # the search is the larger part
-    outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features), extent.totals)
-    give_back()
-    LOG.info("%d kernels, %d rows, %s: %s", n_kernels, outcome.n_rows, outcome.verdict, _causes(outcome))
-    outcome = examine(outcome, evidence, extent)
-    return for_each_scope(outcome, extent.interventions), scope_model(outcome, evidence)
+    return _searched(search, lambda: read_features(search.features, chosen), scope)
 
 
 def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> None:

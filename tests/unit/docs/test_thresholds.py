@@ -32,7 +32,6 @@ OPERATIONS = {
     ast.LShift: operator.lshift,
 }
 NO_THRESHOLDS = {
-    "causal/discovery/leakage_recheck.py": "AT_ONCE",
     "causal/discovery/arrows.py": "ROUNDING MOST_COLUMNS ONE_SIDED",
     "causal/effects/scope_times.py": "NOTHING_LEFT PICKS",
     "causal/effects/interventions.py": "SUPPORT_ROWS",

@@ -356,10 +356,9 @@ def _texts(values: pa.ChunkedArray) -> np.ndarray:
     return levels[encoded.indices.fill_null(len(levels) - 1).to_numpy()]
 
 
-def pooled(blocks: pa.Table, max_rows: int, seed: int) -> tuple[pa.Table, int]:
-    """Return the blocks of all kernels with enough rows (of all if none has), and how many kernels those are.
-
-    Each is capped at an equal part of `max_rows`.
+def pooled(blocks: pa.Table, max_rows: int, seed: int) -> pa.Table:
+    """Return the blocks of all kernels with enough rows (of all if none has), each kernel's capped at an equal part of
+    `max_rows`.
 
     Parameters
     ----------
@@ -369,9 +368,8 @@ def pooled(blocks: pa.Table, max_rows: int, seed: int) -> tuple[pa.Table, int]:
 
     Returns
     -------
-    blocks : Table
+    Table
         Some rows of `blocks` with all columns, by kernel.
-    n_kernels : int
     """
     counts = blocks.group_by("kernel").aggregate([("rows", "sum")]).to_pylist()
     chosen = [row["kernel"] for row in counts if row["rows_sum"] >= MIN_KERNEL_ROWS] or [
@@ -380,7 +378,7 @@ def pooled(blocks: pa.Table, max_rows: int, seed: int) -> tuple[pa.Table, int]:
     parts = [
         capped(of_kernel(blocks, kernel), max(max_rows // max(len(chosen), 1), 1), seed) for kernel in sorted(chosen)
     ]
-    return pa.concat_tables([blocks.slice(0, 0), *parts]), len(chosen)
+    return pa.concat_tables([blocks.slice(0, 0), *parts])
 
 
 def of_kernel(table: pa.Table, kernel: str) -> pa.Table:

@@ -11,7 +11,7 @@ import numpy as np
 
 from causeway.causal.data.feature_names import computed_name
 from causeway.causal.data.observations import FEWEST_ROWS, Candidate, Observations
-from causeway.causal.preparation.exact_images import EXACT, IMAGE, images_of_leaked, is_exact, is_image
+from causeway.causal.preparation.exact_images import IMAGE, images_of_leaked, is_exact, is_image
 from causeway.causal.preparation.leak_attribution import (
     ResidualColumns,
     causes_without,
@@ -22,14 +22,8 @@ from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.target_leakage import LEAK_R2, NOT_ROUNDING, STILL_LEFT, in_proportion
 from causeway.causal.selection.backward import Stages
-from causeway.causal.statistics.basis import group_means, normal_scores
+from causeway.causal.statistics.basis import group_means
 
-AT_ONCE = 64
-"""So many columns are tested in one go."""
-MONOTONE = 1 - EXACT**2 / 2
-"""A column whose ranks are those of the measured value this well, within configurations, is a monotone function of it:
-1 - R^2 of the normal scores is as small as `exact_images.EXACT` has it of values.
-"""
 REASON = "follows from the measured value itself (exactly, with at most one other column, where both are known)"
 
 
@@ -95,11 +89,8 @@ class LeakageRecheck:
         """
         leaked: set[str] = set()
         for relations in self.scales():
-            relations.compute(suspects)
             for name in suspects:
-                if relations.is_monotone(name):
-                    leaked.add(name)
-                elif name not in leaked:
+                if name not in leaked:
                     leaked |= set(_decided_by_name(relations.leaked(name, self.prepared, stages)))
         return leaked
 
@@ -126,8 +117,7 @@ def _centred_where(series: np.ndarray, usable: np.ndarray, rows: Observations) -
 class PairwiseRelations:
     """Relations of each column with the measured value and one other column, on one scale, levels or logarithms.
 
-    All other columns are tried at once beside each suspect, on the rows that each pair shares: their sums are products
-    of matrices.
+    All other columns are tried at once beside each suspect, on the rows that each pair shares.
 
     Parameters
     ----------
@@ -170,24 +160,10 @@ class PairwiseRelations:
             self.values[i], self.spread[i] = _centred_where(series, usable, rows)
             self.known[i] = usable
         self._residuals: dict[int, np.ndarray] = {}
-        self._monotone: dict[str, bool] = {}
 
     def rows_of(self, column: int) -> np.ndarray:
         """Return the mask of rows on which a column is known, shape (n_rows,)."""
         return self.known[column] > 0
-
-    def is_monotone(self, name: str) -> bool:
-        """Tell whether a column is a monotone function of the measured value."""
-        if name not in self._monotone:
-            rows = self.rows_of(self.position[name])
-            values = self.values[self.position[name], rows]
-            self._monotone[name] = bool(
-                rows.sum() >= FEWEST_ROWS
-                and np.unique(values).size >= FEWEST_ROWS
-                and abs(np.corrcoef(normal_scores(values.astype(float)), normal_scores(self.measured[rows]))[0, 1])
-                > MONOTONE
-            )
-        return self._monotone[name]
 
     def leaked(self, name: str, prepared: Prepared, stages: Stages) -> list[str]:
         """Return the column if it follows from the measured value alone, or the leaked feature of the pair if it does
@@ -234,27 +210,19 @@ class PairwiseRelations:
         1 where the measured value is not needed, or a column is known on too few of the rows.
         """
         if column not in self._residuals:
-            self.compute([self.names[column]])
+            self._residuals[column] = self._residual(column)
         return self._residuals[column]
 
-    def compute(self, names: list[str]) -> None:
-        """Work out the residuals of some columns, many at once."""
-        new = [self.position[name] for name in names if self.position[name] not in self._residuals]
-        for first in range(0, len(new), AT_ONCE):
-            some = new[first : first + AT_ONCE]
-            usable = self.known[some]
-            x = self.values[some]
-            t = self.measured.astype(np.float32)
-            on_known = _sums([usable, x, usable * t, x * x, usable * t * t, x * t], self.known)
-            on_values = _sums([usable, x, usable * t], self.values)
-            squares = _sums([usable], np.square(self.values))
-            for i, column in enumerate(some):
-                self._residuals[column] = self._of_sums(column, on_known[:, i], on_values[:, i], squares[0, i])
-
-    def _of_sums(self, column: int, on_known: np.ndarray, on_values: np.ndarray, squares: np.ndarray) -> np.ndarray:
-        """Return the residuals of column x; the sums are those of 1, x, t, x², t², xt over the rows of each u, of u,
-        xu, tu, and of u².
+    def _residual(self, column: int) -> np.ndarray:
+        """Return the residuals of column x, from the sums of 1, x, t, x², t², xt over its rows and those of each u, of
+        u, xu, tu, and of u².
         """
+        usable = self.known[column]
+        x = self.values[column]
+        t = self.measured.astype(np.float32)
+        on_known = np.stack([usable, x, usable * t, x * x, usable * t * t, x * t]) @ self.known.T
+        on_values = np.stack([usable, x, usable * t]) @ self.values.T
+        squares = np.square(self.values) @ usable
         size = on_known[0, column]
         counts = np.maximum(on_known[0], 1.0)
         mean_x = on_known[1] / counts
@@ -324,10 +292,3 @@ class PairwiseRelations:
         rest = [number for name, number in prepared.numbers.items() if self.position[name] not in related]
         given = [prepared.numbers[self.names[i]] for i in sorted(related)]
         return {self.position[name] for name in images_of_leaked(rest, given)}
-
-
-def _sums(series: list[np.ndarray], columns: np.ndarray) -> np.ndarray:
-    """Return the sums over rows of each series, shape (k, n_rows), times each column, shape (p, n_rows); shape
-    (len(series), k, p).
-    """
-    return (np.concatenate(series) @ columns.T).reshape(len(series), -1, len(columns))
