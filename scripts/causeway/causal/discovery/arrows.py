@@ -46,12 +46,10 @@ from causeway.causal.effects.time_effects import Compared, tails_of, time_effect
 from causeway.causal.effects.time_model import DRAWS
 from causeway.causal.preparation.categorical import listed
 from causeway.causal.preparation.known_relations import CLEARLY_MORE
-from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.causal.preparation.prepare import CONTROL_NAMES
-from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.target_leakage import LEAK_R2
 from causeway.causal.selection.backward import Stage, Stages
-from causeway.causal.selection.linear_model import ALPHA, Test, bonferroni, linear_model_of, simes
+from causeway.causal.selection.linear_model import ALPHA, LinearModel, Test, bonferroni, linear_model_of, simes
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.core.names.prior_knowledge import CLOCK, LAG
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
@@ -422,48 +420,23 @@ def _within(candidate: Candidate, tests: Mapping[StageName, Test], stages: Stage
     )
 
 
-def with_determination(parents: Sequence[Parent], prepared: Prepared, rows: Observations) -> list[Parent]:
-    """Return parents within configurations, each told whether it, or a member of its class, alone determines the
-    measured value: R^2 above `LEAK_R2`, in values or in logarithms.
+def with_determination(
+    parents: Sequence[Parent], stages: Stages, candidates: Sequence[Candidate], rows: Observations
+) -> list[Parent]:
+    """Return parents within configurations, each told whether it is a number that alone determines the measured value
+    within configurations: R^2 above `LEAK_R2` of the value or its logarithm, in the search's functions of the number.
     """
-    centring = GroupCentring(rows.configuration, rows.weight)
     measured = rows.mean + rows.signed
+    explained = np.zeros(len(candidates))
+    for form in [measured, np.log(measured)] if np.all(measured > 0) else [measured]:
+        response = stages.centring.weighted(form)
+        own, _ = LinearModel(stages.problem, response).scan()
+        explained = np.maximum(explained, own / max(float(response @ response), 1e-300))
+    determining = {candidates[index].name for index in np.flatnonzero(explained > LEAK_R2)}
     return [
-        replace(
-            parent,
-            determines_time=any(
-                determines(prepared.numbers[name], measured, centring)
-                for name in parent.candidate.members
-                if name in prepared.numbers
-            ),
-        )
+        replace(parent, determines_time=parent.name in determining and not parent.candidate.levels)
         for parent in parents
     ]
-
-
-def determines(number: NumericColumn, measured: np.ndarray, centring: GroupCentring) -> bool:
-    """Tell whether a column alone explains more than `LEAK_R2` of the measured value within configurations.
-
-    Parameters
-    ----------
-    number : NumericColumn
-    measured : ndarray of float, shape (n_rows,)
-    centring : GroupCentring
-    """
-    rows = number.recorded
-    pairs = [(number.values, measured)]
-    if np.all(measured > 0):
-        logs = np.log(measured)
-        pairs.append((number.values, logs))
-        if np.all(number.values[rows] > 0):
-            pairs.append((np.log(np.where(rows, number.values, 1.0)), logs))
-    for column, time in pairs:
-        filled = np.where(rows, column, column[rows].mean())
-        x, y = (centring.weighted(series) for series in (filled, time))
-        size = float((x @ x) * (y @ y))
-        if size > 0 and (x @ y) ** 2 / size > LEAK_R2:
-            return True
-    return False
 
 
 def parents_between(effects: Sequence[ConfigurationEffect], n_tests: int) -> list[Parent]:

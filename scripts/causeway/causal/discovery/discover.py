@@ -298,7 +298,7 @@ def _discover(
     mediated = mediated_parents(stages, prepared.within, rows, deviation)
     direct = parents_within(stages, prepared.within)
     within = [*direct, *mediated]
-    parents = [*with_determination(within, prepared, rows), *parents_between(effects, n_between)]
+    parents = [*with_determination(within, stages, prepared.within, rows), *parents_between(effects, n_between)]
     kept, notes = without_controls(parents)
     evidence = Evidence(
         columns=columns,

@@ -12,17 +12,12 @@ import numpy as np
 from causeway.causal.data.feature_names import computed_name
 from causeway.causal.data.observations import FEWEST_ROWS, Candidate, Observations
 from causeway.causal.preparation.exact_images import IMAGE, images_of_leaked, is_exact, is_image
-from causeway.causal.preparation.leak_attribution import (
-    ResidualColumns,
-    causes_without,
-    leaked_among,
-    leaked_by_itself,
-)
+from causeway.causal.preparation.leak_attribution import LeakAttribution
 from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_again
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.target_leakage import LEAK_R2, NOT_ROUNDING, STILL_LEFT, in_proportion
 from causeway.causal.selection.backward import Stages
-from causeway.causal.statistics.basis import group_means
+from causeway.causal.statistics.basis import GroupCentring, group_means
 
 REASON = "follows from the measured value itself (exactly, with at most one other column, where both are known)"
 
@@ -142,6 +137,7 @@ class PairwiseRelations:
         self.names = list(numbers)
         self.logarithmic = logarithmic
         self.raw_measured = measured
+        self.rows = rows
         self.position = {name: i for i, name in enumerate(self.names)}
         everywhere = np.ones(len(rows), bool)
         self.measured, spread = _centred_where(np.log(measured) if logarithmic else measured, everywhere, rows)
@@ -260,35 +256,21 @@ class PairwiseRelations:
 
     def _leaked_of(self, pair: list[int], related: set[int], prepared: Prepared, stages: Stages) -> int | None:
         """Return the leaked feature's position in a pair; None if nothing tells."""
-        numbers = [prepared.numbers[self.names[i]] for i in pair]
-        if not numbers[1].is_counter:  # known at the launch's start
+        if not prepared.numbers[self.names[pair[1]]].is_counter:  # known at the launch's start
             return 0
         rows = self.rows_of(pair[0]) & self.rows_of(pair[1])
-        roots = stages.centring.roots[:, None]
-        columns, measured = (
-            (series.T * roots)[rows] - (series.T * roots)[rows].mean(axis=0)
-            for series in (self.values[pair], self.measured[None, :])
+        some = [i for i, name in enumerate(self.names) if name in prepared.numbers]
+        attribution = LeakAttribution(
+            measured=self.measured[rows],
+            columns=self.values[some][:, rows].T,
+            further=[candidate.values[rows] for candidate in prepared.within if candidate.levels],
+            raw=[self.raw_values[i][rows] for i in some],
+            raw_measured=self.raw_measured[rows],
+            centring=GroupCentring(
+                np.unique(self.rows.configuration[rows], return_inverse=True)[1], self.rows.weight[rows]
+            ),
+            size=stages.problem.n_independent * float(rows.mean()),
         )
-        index = leaked_by_itself(
-            measured[:, 0], columns, [number.column.values for number in numbers], self.raw_measured
-        )
-        if index is not None:
-            return index
-        related = related | self._images_of(related, prepared)
-        names = {self.names[i] for i in related}
-        values = [candidate.values for candidate in prepared.within if names.isdisjoint(candidate.members)]
-        size = stages.problem.n_independent
-        thirds = [i for i, name in enumerate(self.names) if i not in related and name in prepared.numbers]
-        beside = ResidualColumns(
-            measured=self.measured * roots[:, 0],
-            causes=causes_without(self.measured, values, stages.centring, size),
-            thirds=self.values[thirds].T * roots,
-            size=size,
-        )
-        return leaked_among(columns, beside.on(rows))
-
-    def _images_of(self, related: set[int], prepared: Prepared) -> set[int]:
-        """Return the positions of counters that are affine images of related ones, and tell no more than they do."""
-        rest = [number for name, number in prepared.numbers.items() if self.position[name] not in related]
-        given = [prepared.numbers[self.names[i]] for i in sorted(related)]
-        return {self.position[name] for name in images_of_leaked(rest, given)}
+        members = [some.index(i) for i in pair]
+        leak = attribution.leaked_member(members, np.isin(some, list(related)))
+        return None if leak is None else members.index(leak)

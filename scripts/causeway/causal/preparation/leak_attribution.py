@@ -64,17 +64,6 @@ class ResidualColumns:
     thirds: np.ndarray
     size: float
 
-    def on(self, rows: np.ndarray) -> "ResidualColumns":
-        """Return the same on a mask of rows."""
-        if rows.all():
-            return self
-        return ResidualColumns(
-            measured=_without_mean(self.measured[rows]),
-            causes=_orthonormal(_without_mean(self.causes[rows])),
-            thirds=_without_mean(self.thirds[rows]),
-            size=self.size * float(rows.mean()),
-        )
-
 
 @dataclass(kw_only=True)
 class LeakAttribution:

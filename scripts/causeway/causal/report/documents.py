@@ -88,10 +88,20 @@ def _ends(name: str, estimate: Estimate | None, point: str = "") -> dict:
     return {f"{name}{point}": value, f"{name}_low": low, f"{name}_high": high}
 
 
-def _of_kernels(arrow: Arrow, outcome: Outcome) -> dict:
-    """Return what the kernels in which a cause varies are of all: the most that its shares may be."""
+def _judged(arrow: Arrow, outcome: Outcome) -> dict:
+    """Return sign, shares and verdict of a cause, and what the kernels in which it varies are of all: the most that its
+    shares may be.
+    """
     is_part = outcome.n_kernels > 1
     return {
+        "sign": arrow.sign,
+        "sign_of": arrow.sign_of,
+        "level": arrow.level or None,
+        **_ends("contribution", arrow.contribution, "_percent"),
+        **_ends("variance", arrow.variance, "_percent"),
+        "q_value": arrow.q_value,
+        "robustness": arrow.robustness,
+        "verdict": arrow.verdict,
         "kernels_percent": six_digits(100 * len(arrow.kernels) / outcome.n_kernels) if is_part else None,
         "kernels_variance_percent": arrow.kernels_variance,
     }
@@ -102,17 +112,9 @@ def _edge(arrow: Arrow, outcome: Outcome) -> dict:
         "source": arrow.name,
         "target": outcome.scope.target,
         "kind": "directed",
-        "sign": arrow.sign,
-        "sign_of": arrow.sign_of,
         "effect": arrow.effect.value,
         "value_effect": arrow.value_effect.value,
-        **_ends("contribution", arrow.contribution, "_percent"),
-        **_ends("variance", arrow.variance, "_percent"),
-        "q_value": arrow.q_value,
-        "robustness": arrow.robustness,
-        "level": arrow.level or None,
-        "verdict": arrow.verdict,
-        **_of_kernels(arrow, outcome),
+        **_judged(arrow, outcome),
     }
 
 
@@ -180,22 +182,14 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
             "group": arrow.node.group,
             "members": list(arrow.node.members),
             "stage": arrow.stage,
-            "sign": arrow.sign,
-            "sign_of": arrow.sign_of,
-            "level": arrow.level or None,
+            **_judged(arrow, outcome),
             **_ends("effect", arrow.effect),
             **_ends("value_effect", arrow.value_effect),
-            **_ends("contribution", arrow.contribution, "_percent"),
-            **_ends("variance", arrow.variance, "_percent"),
-            "q_value": arrow.q_value,
-            "robustness": arrow.robustness,
-            "verdict": arrow.verdict,
             "sentence": sentences[arrow.name],
             "role": arrow.role,
             **_in_time(arrow.in_time),
             "determines_time": arrow.determines_time,
             "through": arrow.through or None,
-            **_of_kernels(arrow, outcome),
             **_identified(arrow, VALUES.get(outcome.scope.target, outcome.scope.target)),
         }
         for arrow in outcome.arrows
