@@ -7,6 +7,10 @@ identified by its row number. Readers see a query as it is run, without paramete
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
 
 PATH = re.compile(r"\w[\w./+-]*")
 COLUMN = re.compile(r"[a-z_][a-z0-9_]*")
@@ -18,6 +22,13 @@ KEY = re.compile(r"[\w./ -]{1,200}")
 """A key of a document, which may also be `rank/device` or words."""
 CASTS = {"integer": "::BIGINT", "number": "::DOUBLE", "text": "", "length": ""}
 EXTRACT = {"text": "json_extract_string", "length": "json_array_length"}
+
+
+def bounded_database() -> "duckdb.DuckDBPyConnection":
+    """Return a new database of one thread, for queries that sort: what does not fit into 256 MB lies on disk."""
+    import duckdb
+
+    return duckdb.connect(config={"threads": 1, "memory_limit": "256MB"})
 
 
 def is_word(text: str) -> bool:

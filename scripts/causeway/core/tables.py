@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,9 +24,6 @@ from causeway.core.files.whole_files import finish, partial_of, write_whole
 from causeway.core.installation import workflow_folder
 from causeway.core.schemas import LAUNCH_SHAPE, OPEN_ENDED, OPTIONAL_COLUMNS, SCHEMA_VERSION, SCHEMAS, STATISTICS
 
-if TYPE_CHECKING:
-    import duckdb
-
 __all__ = [
     "COPY_KINDS",
     "KERNEL_CLASSES",
@@ -38,7 +35,6 @@ __all__ = [
     "STATISTICS",
     "STRETCH_ROWS",
     "TableWriter",
-    "bounded_database",
     "conform",
     "copy_row_groups",
     "extended",
@@ -352,13 +348,6 @@ def extremes(file: pq.ParquetFile, index: int, name: str) -> tuple[int, int]:
         return int(statistics.min), int(statistics.max)
     column = file.read_row_group(index, columns=[name], use_threads=False).column(0)
     return column[0].as_py(), column[-1].as_py()
-
-
-def bounded_database() -> "duckdb.DuckDBPyConnection":
-    """Return a new database of one thread, for queries that sort: what does not fit into 256 MB lies on disk."""
-    import duckdb
-
-    return duckdb.connect(config={"threads": 1, "memory_limit": "256MB"})
 
 
 def table_metadata(path: str | Path) -> dict[str, str]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from causeway.core.tables import SCHEMAS, bounded_database, write_table
+from causeway.core.queries import bounded_database
+from causeway.core.tables import SCHEMAS, write_table
 from causeway.numeric.mpi import Ranks
 from causeway.variability.rows.configurations import Configurations
 

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.comparison.runs.launches import BATCH_ROWS, LaunchBatch, RunFacts
-from causeway.core.tables import bounded_database, read_table, rows_if_there
+from causeway.core.queries import bounded_database
+from causeway.core.tables import read_table, rows_if_there
 from causeway.events.few_values import Numbers
 
 NO_VALUE = " []"

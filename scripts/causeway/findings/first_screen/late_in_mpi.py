@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from causeway.core.tables import bounded_database
+from causeway.core.queries import bounded_database
 from causeway.findings.first_screen.losses import LateRankFact
 from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
 
