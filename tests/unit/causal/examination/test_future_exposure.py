@@ -23,7 +23,7 @@ def test_the_next_reading_of_a_sampled_metric_is_not_asked():
     scope = Scope("d", "kernel_variability", "k")
     for group, asked in (("device metrics", False), ("contention", True)):
         outcome, evidence = discover([Feature("x", x, "context", group)], rows_of(y), scope)
-        rows, _ = falsify(evidence, outcome.arrows, 1)
+        rows = falsify(evidence, outcome.arrows)
         assert ("future_exposure" in {row.refuter for row in rows if row.feature == "x"}) == asked
 
 
@@ -38,7 +38,7 @@ def test_a_drift_over_steps_is_not_refuted_by_the_number_of_the_next_step(seed, 
         *(Feature(name, rng.standard_normal(step.size)) for name in "abc"),
     ]
     outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k"))
-    rows = tuple(falsify(evidence, outcome.arrows, 1)[0])
+    rows = tuple(falsify(evidence, outcome.arrows))
     assert "step" in [arrow.name for arrow in outcome.arrows]
     assert not refuted_by(rows, "step")
     assert {row.refuter for row in rows if row.feature == "step"} == {"robustness_value"}
@@ -58,7 +58,7 @@ def test_a_column_that_a_slow_hidden_cause_moves_is_doubtful_by_its_future(table
         y = 1000 + 30 * hidden + 20 * x + 20 * rng.standard_normal(3000)
         scope = Scope("d", "kernel_variability", "k")
         outcome, evidence = discover([Feature("proxy", proxy), Feature("x", x)], rows_of(y), scope)
-        rows = tuple(falsify(evidence, outcome.arrows, 1)[0])
+        rows = tuple(falsify(evidence, outcome.arrows))
         for name in doubted:
             doubted[name] += is_lasting(rows, name)
             assert not refuted_by(rows, name)
@@ -78,7 +78,7 @@ def test_a_column_that_is_made_after_the_launch_is_refuted_by_its_future():
     y = 1000 + 30 * cause + 10 * rng.standard_normal(3000)
     after = np.append(0.0, cause[:-1]) + 0.8 * cause + 0.5 * rng.standard_normal(3000)
     outcome, evidence = discover([Feature("after", after)], rows_of(y), Scope("d", "y", "k"))
-    rows = tuple(falsify(evidence, outcome.arrows, 1)[0])
+    rows = tuple(falsify(evidence, outcome.arrows))
     assert lasts(after, np.zeros(3000, int)) == bool(is_lasting(rows, "after"))
     white = rng.standard_normal(3000)
     assert not lasts(white, np.zeros(3000, int))
@@ -105,6 +105,6 @@ def test_a_size_that_takes_turns_as_layers_do_is_not_asked_what_it_will_be_next(
         Scope("d", "kernel_variability", "k"),
     )
     (arrow,) = outcome.arrows
-    rows = tuple(falsify(evidence, (arrow,), 1)[0])
+    rows = tuple(falsify(evidence, (arrow,)))
     assert "future_exposure" not in {row.refuter for row in rows}
     assert not refuted_by(rows, "shape_bytes")
