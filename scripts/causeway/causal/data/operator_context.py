@@ -378,15 +378,15 @@ class LaunchCounts:
         inside = np.flatnonzero(step != OUTSIDE)
         keys = ((step[inside] << 16) + device[inside] << 24) + configuration[inside]
         held, counts = self._open
-        known, codes = np.unique(np.concatenate([held, keys]), return_inverse=True)
-        before = np.zeros(known.size, np.int64)
+        distinct, codes = np.unique(np.concatenate([held, keys]), return_inverse=True)
+        before = np.zeros(distinct.size, np.int64)
         before[codes[: held.size]] = counts
         codes = codes[held.size :]
         order = np.argsort(codes, kind="stable")
         firsts = np.searchsorted(codes[order], codes[order])
         ordinals[inside[order]] = before[codes[order]] + np.arange(order.size) - firsts + 1
         np.maximum.at(self.most, configuration, ordinals)
-        counts = before + np.bincount(codes, minlength=known.size)
-        is_open = known >> 40 > step.max(initial=OUTSIDE) - OPEN_STEPS
-        self._open = np.stack([known, counts])[:, is_open]
+        counts = before + np.bincount(codes, minlength=distinct.size)
+        is_open = distinct >> 40 > step.max(initial=OUTSIDE) - OPEN_STEPS
+        self._open = np.stack([distinct, counts])[:, is_open]
         return ordinals

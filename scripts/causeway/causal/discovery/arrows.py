@@ -432,7 +432,8 @@ def with_determination(
         response = stages.centring.weighted(form)
         own, _ = LinearModel(stages.problem, response).scan()
         explained = np.maximum(explained, own / max(float(response @ response), 1e-300))
-    determining = {candidates[index].name for index in np.flatnonzero(explained > LEAK_R2)}
+    shares = zip(candidates, explained, strict=True)
+    determining = {candidate.name for candidate, share in shares if share > LEAK_R2}
     return [
         replace(parent, determines_time=parent.name in determining and not parent.candidate.levels)
         for parent in parents
