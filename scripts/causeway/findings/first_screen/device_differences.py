@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from causeway.core.codes import COPY_KINDS, MIGRATIONS, WITHIN_DEVICE
-from causeway.core.queries import file_source, in_document
+from causeway.core.queries import bounded_database, file_source, in_document
 from causeway.core.schemas import Row
 from causeway.events.event_blocks import Block, chunks, merged, times
 from causeway.findings.first_screen.run_facts import ALIKE, IDLE, LEAST_CLOCK, NOTICEABLE, RunFact, RunTables
@@ -192,8 +192,6 @@ def apart_fact(tables: RunTables, target: str) -> ApartFact | None:
 
 def _apart(path: Path, target: str) -> list[ApartFact]:
     """Return the levels, of one column and of two, that stand apart in a table."""
-    import duckdb
-
     if not path.is_file():
         return []
     schema = pq.read_schema(path)
@@ -206,7 +204,7 @@ def _apart(path: Path, target: str) -> list[ApartFact]:
     if target not in schema.names or not texts:
         return []
     clocks = [field.name for field in schema if CLOCKS.search(field.name) and pa.types.is_floating(field.type)]
-    connection = duckdb.connect()
+    connection = bounded_database()
     value = _quoted(target)
     connection.execute(
         f"CREATE TABLE rows AS SELECT {', '.join(map(_quoted, sorted({target, *texts, *clocks})))},"  # noqa: S608

@@ -12,11 +12,18 @@ import pyarrow as pa
 
 from causeway.core.clock import Clock
 from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, MIGRATIONS
-from causeway.core.queries import file_source
+from causeway.core.queries import bounded_database, file_source
 from causeway.core.schemas import Row
 from causeway.core.tables import open_table, read_table
 from causeway.findings.first_screen.first_steps import FirstStepFact
-from causeway.findings.first_screen.run_facts import LAUNCHING_NS, MOST_OF_RUN, NOTICEABLE, RunFact, RunTables
+from causeway.findings.first_screen.run_facts import (
+    LAUNCHING_NS,
+    MOST_LAUNCHES,
+    MOST_OF_RUN,
+    NOTICEABLE,
+    RunFact,
+    RunTables,
+)
 
 SHORTEST = 5e-4
 """Share of the run from which a gap is looked at: shorter ones are told by the reasons of idle time alone."""
@@ -449,7 +456,9 @@ def slow_step_facts(tables: RunTables, run: RunFact) -> list[SlowStepsFact]:
                 usual_ns=steps[0]["usual_ns"],
                 cause=cause,
                 name=max(steps, key=lambda step: (step["cause_ns"], -step["step"]))["name"],
-                holds=_held_alone(tables, {(step["rank"], step["step"]) for step in steps}),
+                holds=_held_alone(tables, {(step["rank"], step["step"]) for step in steps})
+                if run.launches <= MOST_LAUNCHES
+                else None,
             )
         )
     return sorted(facts, key=lambda fact: (-fact.excess_ns, fact.cause))
@@ -485,8 +494,6 @@ def _held_alone(tables: RunTables, slow: set[tuple[int, int]]) -> str | None:
 
 def _begun_in_steps(tables: RunTables) -> Iterator[tuple[str, tuple[int, int], int]]:
     """Give each name of a range or operator that begins in a step, (rank, step), with its time there, ns."""
-    import duckdb
-
     if tables.steps_table is None:
         return
     columns = {name: tables.steps_table.column(name).to_numpy() for name in ("rank", "step", "start_ns", "duration_ns")}
@@ -495,7 +502,7 @@ def _begun_in_steps(tables: RunTables) -> Iterator[tuple[str, tuple[int, int], i
     for folder in tables.folders:
         clock = tables.clocks.get(folder.name, Clock())
         own = {"rank": rank, "step": step, "begins": clock.own(start), "ends": clock.own(start + duration)}
-        connection = duckdb.connect()
+        connection = bounded_database()
         connection.register("steps", pa.table(own))
         for table in ("ranges", "host_operators"):
             path = folder / f"{table}.parquet"

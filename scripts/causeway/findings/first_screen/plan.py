@@ -154,11 +154,11 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     if run is None:
         return [*lines, *_of_measurements(tables)]
     steps = run.steps is not None and run.steps.annotated
-    lines.append(
-        ScreenLine(question=STEP if steps else RUN, answer=words.of_run(run), ns=run.elapsed_ns, query=run.query)
-    )
+    is_idle_known = not any(fact.fault in NO_IDLE_TIME for fact in faults)
+    said = words.of_run(run, is_idle_known=is_idle_known)
+    lines.append(ScreenLine(question=STEP if steps else RUN, answer=said, ns=run.elapsed_ns, query=run.query))
     losses = facts.losses
-    if any(fact.fault in NO_IDLE_TIME for fact in faults):
+    if not is_idle_known:
         losses = [fact for fact in losses if fact.part != IDLE]
     lines += [
         ScreenLine(
@@ -193,7 +193,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         ScreenLine(question=WHICH_RANK, answer=words.of_peer(fact, run), ns=fact.waited_ns, query=fact.query)
         for fact in facts.peers
     ]
-    if not any(fact.fault in NO_IDLE_TIME for fact in faults):
+    if is_idle_known:
         lines += _outliers(facts)
     unsure = any(fact.fault == NO_DURATIONS for fact in faults)
     shown = _at_medians(tables) if unsure else tables

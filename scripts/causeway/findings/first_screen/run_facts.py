@@ -1,6 +1,7 @@
 """What a run is: its devices, its steps, how its time splits, and whether its recording is fit to say so."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.clock import Clock
-from causeway.core.queries import in_document, value_at, within
+from causeway.core.queries import bounded_database, in_document, value_at, within
 from causeway.core.schemas import Row
 from causeway.core.tables import read_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY
@@ -25,6 +26,8 @@ LAUNCHING_NS = 500_000
 """Idle time before a launch up to which it may be that of launching; a longer one is a pause."""
 ALIKE = 0.95
 """Fewest repeats of a launch sequence, and the least share of them that is alike, that are said."""
+MOST_LAUNCHES = 20_000_000
+"""Launches of a dataset up to which single ones, or their calls, are looked at in their order."""
 LEAST_CLOCK = 0.02
 """Share by which a clock changes to be worth a word, as for late ranks."""
 COMPUTE = "useful"
@@ -328,6 +331,11 @@ FEWEST_LOST = {False: FEWEST_REPEATS, True: FEWEST_GRAPHS}
 """Calls that launch one after another and have no work of a device, of kernels and of graphs, for it to be lost: single
 ones may fail, or stand around others.
 """
+ALONE = (
+    "SELECT count(*) FROM read_parquet('{calls}') calls ANTI JOIN ({work}) work USING (call)"
+    " WHERE regexp_matches(name::VARCHAR, '(?i)launch.*kernel|graph_?launch')"
+)
+"""How many calls that launch have no work of a device, in any order: few in most recordings, and then that is all."""
 UNANSWERED = (
     "WITH work AS ({work}), calls AS (SELECT call, rank, start_ns,"
     " regexp_matches(name, '(?i)graph_?launch') AS is_graph,"
@@ -350,10 +358,10 @@ def _unanswered_calls(tables: RunTables, read: int) -> list[RecordingFact]:
     """Return that launches of kernels or graphs have no work of a device: it is not in the recording, whatever the
     profiler says.
     """
-    import duckdb
-
     lost = {False: 0, True: 0}
     parts = []
+    if read > MOST_LAUNCHES:
+        return []
     for folder in tables.folders:
         work = [folder / f"{name}.parquet" for name in ("launches", "transfers", "graphs")]
         work = [path for path in work if path.is_file()]
@@ -364,9 +372,13 @@ def _unanswered_calls(tables: RunTables, read: int) -> list[RecordingFact]:
                 f"SELECT call FROM read_parquet('{_text(inside / path.name)}') WHERE call IS NOT NULL"  # noqa: S608
                 for path in work
             )
-            query = UNANSWERED.format(work=selected, calls=_text(inside / "calls.parquet"))
+            names = {"work": selected, "calls": _text(inside / "calls.parquet")}
+            query = UNANSWERED.format(**names)
             if inside == folder:
-                for _, is_graph, count in duckdb.execute(query).fetchall():
+                with closing(bounded_database()) as base:
+                    alone = base.execute(ALONE.format(**names)).fetchall()[0][0]
+                    rows = base.execute(query).fetchall() if alone >= FEWEST_GRAPHS else []
+                for _, is_graph, count in rows:
                     lost[is_graph] += count if count >= FEWEST_LOST[is_graph] else 0
         parts.append(query)
     facts = []

@@ -111,11 +111,12 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if value >= 10 else f"{significant(value, 2)} %"
 
 
-def whole(parts: Mapping[str, int], total: int) -> str:
+def whole(parts: Mapping[str, int], total: int, *, is_idle_known: bool = True) -> str:
     """Return parts of a time in words, from a two-hundredth of it on, in percent that add up to 100 as far as these
-    are all.
+    are all; time without records is idle only where the recording tells it.
     """
-    shown = [(PARTS[part], parts[part] / total) for part in PARTS if parts.get(part, 0) >= 0.005 * total]
+    names = PARTS if is_idle_known else PARTS | {IDLE: "nothing recorded"}
+    shown = [(names[part], parts[part] / total) for part in PARTS if parts.get(part, 0) >= 0.005 * total]
     return ", ".join(f"{words} {percent(share)}" for words, share in shown)
 
 
@@ -129,21 +130,22 @@ def _devices(run: RunFact) -> str:
     return f"{gpus}{ranks}"
 
 
-def of_run(run: RunFact) -> str:
+def of_run(run: RunFact, *, is_idle_known: bool = True) -> str:
     """Return what a run is: steps or its time, how that splits, devices, and what is recorded."""
     steps = run.steps
+    split = whole(run.parts, run.gpu_ns, is_idle_known=is_idle_known)
     recorded = f"{_devices(run)}. Recorded: {', '.join(run.recorded)}"
     if steps is None:
-        return f"{time(run.elapsed_ns)}: {whole(run.parts, run.gpu_ns)}. {recorded}."
+        return f"{time(run.elapsed_ns)}: {split}. {recorded}."
     tail = [f"p99 {time(steps.p99_ns)}"] if steps.p99_ns is not None else []
     if steps.p99_ns is None or steps.longest_ns > 2 * steps.p99_ns:  # one slow step of a hundred lies behind it
         tail.append(f"longest {time(steps.longest_ns)}")
     what = counted(steps.count, "step" if steps.annotated else "repeat")
     words = f"{what} of {time(steps.mean_ns)} (p50 {time(steps.median_ns)}, {', '.join(tail)})"
     if steps.share >= MOST_OF_RUN:
-        return f"{words}: {whole(run.parts, run.gpu_ns)}. {recorded}."
-    inside = whole(steps.parts, sum(steps.parts.values()))
-    return f"{time(run.elapsed_ns)}: {whole(run.parts, run.gpu_ns)}. In it {words}: {inside}. {recorded}."
+        return f"{words}: {split}. {recorded}."
+    inside = whole(steps.parts, sum(steps.parts.values()), is_idle_known=is_idle_known)
+    return f"{time(run.elapsed_ns)}: {split}. In it {words}: {inside}. {recorded}."
 
 
 def detail_words(reason: str, detail: str) -> str:

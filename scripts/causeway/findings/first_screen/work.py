@@ -20,6 +20,7 @@ from causeway.findings.first_screen.run_facts import (
     FEWEST_REPEATS,
     LAUNCHING_NS,
     LEAST_CLOCK,
+    MOST_LAUNCHES,
     NOTICEABLE,
     RunFact,
     RunTables,
@@ -29,8 +30,6 @@ MIX = 0.9
 """Share of the variance within configurations that the work before and after a launch, its operator and the size of its
 input explain, from which its launches are of different problems: that is no variability.
 """
-MOST_LAUNCHES = 20_000_000
-"""Launches of a dataset up to which that is looked at."""
 POSITIONS = ("program_order", "operator", "input_size", "grid")
 """Kinds of features that say what a launch works on."""
 

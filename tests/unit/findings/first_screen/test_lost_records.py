@@ -25,6 +25,9 @@ def test_calls_whose_launches_the_profiler_lost_leave_idle_time_unknown():
     assert answers(given, "Recording") == [
         "The profiler lost events: 320 launch calls beside 4,000 recorded launches have none, so idle time is not known."
     ]
+    (said,) = answers(given, "Run")
+    assert "nothing recorded 40 %" in said
+    assert "idle" not in said
     assert not [one for one in answers(given, "Where") if one.startswith("Idle")]
     assert answers(given, "What to do")[0] == "Record fewer steps, or with larger buffers."
     assert recording_facts(tables(quality=made.quality(issues=issues[:1]))) == []
