@@ -35,6 +35,8 @@ TAIL_BYTES = 4 << 20
 
 MOST_RULES = 1000
 """Rules that are kept, each of one kernel."""
+LONGEST_RULE = 1000
+"""Characters of a rule's name, and of its text, that are kept."""
 
 HEADER = ["ID", "Process ID"]
 """How a header begins."""
@@ -158,6 +160,26 @@ def other_page(source: str, line: int) -> ExportError:
     return ExportError(source, problem, "one page", advice)
 
 
+class RuleEstimates:
+    """What a rule estimates for the launches of a kernel, 0 to 1: the largest of each, and what it says of the best."""
+
+    def __init__(self) -> None:
+        self.largest = array("d")
+        self.text = ""
+        self._launch = -1
+        self._best = 0.0
+
+    def add(self, launch: int, speedup: float, text: str) -> None:
+        """Take an estimate for a launch; rows of a launch follow each other."""
+        if launch != self._launch:
+            self.largest.append(0.0)
+        self._launch = launch
+        self.largest[-1] = max(self.largest[-1], speedup)
+        if speedup > self._best:
+            self._best = speedup
+            self.text = text[:LONGEST_RULE]
+
+
 class NcuReader:
     """One pass over a file.
 
@@ -184,7 +206,7 @@ class NcuReader:
         self.shape: dict[str, array] = {}
         self.metrics_of = array("q")
         self.lengths: set[int] = set()
-        self.rules: dict[tuple[int, str], dict[int, tuple[float, str]]] = {}  # (kernel, rule) -> launch -> estimate
+        self.rules: dict[tuple[int, str], RuleEstimates] = {}  # by kernel and rule
         self.segment = self.rows = self.bad = self.mixed = self.other_page = 0
         self.first_bad = ""
         self.delimiter = ","
@@ -336,8 +358,10 @@ class NcuReader:
         speedup = self.table.parse(row[columns["speedup"]])
         if row[columns["type"]] == "global" and speedup is not None and 0 < speedup <= 100:
             launch = self._launch(row)
-            launches = self.rules.setdefault((self.kernel[launch], row[columns["rule"]]), {})
-            launches[launch] = max(launches.get(launch, (0.0, "")), (speedup / 100, row[columns["text"]]))
+            key = (self.kernel[launch], clean_text(row[columns["rule"]][:LONGEST_RULE]))
+            rule = self.rules.setdefault(key, RuleEstimates()) if len(self.rules) < MOST_RULES else self.rules.get(key)
+            if rule is not None:
+                rule.add(launch, speedup / 100, row[columns["text"]])
 
     def _launch(self, row: list[str]) -> int:
         """Return the number of a row's launch."""
@@ -396,11 +420,11 @@ class NcuReader:
         sink.facts.rules = [
             {
                 "kernel": short_name(sink.kernels.texts[kernel]),
-                "rule": clean_text(rule),
-                "speedup": math.fsum(speedup for speedup, _ in launches.values()) / self.kernel.count(kernel),
-                "text": clean_text(max(launches.values())[1]),
+                "rule": name,
+                "speedup": math.fsum(rule.largest) / self.kernel.count(kernel),
+                "text": clean_text(rule.text),
             }
-            for (kernel, rule), launches in sorted(self.rules.items())[:MOST_RULES]
+            for (kernel, name), rule in sorted(self.rules.items())
         ]
         process = np.array(self.process)
         sink.processes.note(process, np.zeros(len(process), np.int64), launches=True)
