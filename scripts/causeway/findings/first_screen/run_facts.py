@@ -336,6 +336,8 @@ ALONE = (
     " WHERE regexp_matches(name::VARCHAR, '(?i)launch.*kernel|graph_?launch')"
 )
 """How many calls that launch have no work of a device, in any order: few in most recordings, and then that is all."""
+UNLINKED = "SELECT count(*) FROM read_parquet(?) WHERE call IS NULL"
+"""How many launches have no known call: each may be the work of one that seems to have none."""
 UNANSWERED = (
     "WITH work AS ({work}), calls AS (SELECT call, rank, start_ns,"
     " regexp_matches(name, '(?i)graph_?launch') AS is_graph,"
@@ -363,7 +365,7 @@ def _unanswered_calls(tables: RunTables, read: int) -> list[RecordingFact]:
     if read > MOST_LAUNCHES:
         return []
     for folder in tables.folders:
-        work = [folder / f"{name}.parquet" for name in ("launches", "transfers", "graphs")]
+        work = [folder / f"{name}.parquet" for name in ("launches", "graphs", "transfers")]
         work = [path for path in work if path.is_file()]
         if not (folder / "calls.parquet").is_file() or not work:
             continue
@@ -377,7 +379,10 @@ def _unanswered_calls(tables: RunTables, read: int) -> list[RecordingFact]:
             if inside == folder:
                 with closing(bounded_database()) as base:
                     alone = base.execute(ALONE.format(**names)).fetchall()[0][0]
-                    rows = base.execute(query).fetchall() if alone >= FEWEST_GRAPHS else []
+                    # of launches, or of graphs where there are none
+                    unlinked = sum(base.execute(UNLINKED, [str(path)]).fetchall()[0][0] for path in work[:1])
+                    is_told = alone >= max(FEWEST_GRAPHS, unlinked + 1)
+                    rows = base.execute(query).fetchall() if is_told else []
                 for _, is_graph, count in rows:
                     lost[is_graph] += count if count >= FEWEST_LOST[is_graph] else 0
         parts.append(query)

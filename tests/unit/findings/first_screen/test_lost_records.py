@@ -65,6 +65,8 @@ def test_calls_whose_work_is_not_recorded_leave_idle_time_unknown(tmp_path):
     assert faults == [("unrecorded_graphs", 50)]
     assert answers(given, "Recording")[0].startswith("50 launches of graphs have no work of a device in the recording")
     assert recorded(tmp_path, graphs, range(101))[1] == []
+    # kernels of graphs whose call is not known are recorded all the same
+    assert recorded(tmp_path, graphs, [*range(0, 101, 2), *[None] * 60])[1] == []
 
 
 def test_durations_that_run_over_later_launches_of_a_queue_are_no_outliers():
