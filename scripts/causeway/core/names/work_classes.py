@@ -17,7 +17,11 @@ WORK = (
         r"gemm|gemv|nvjet|cublas|cutlass|xmma|wgmma|matmul|mul_mat|(?:^|::|_)(?:mm|bmm|addmm|baddbmm|linear)(?:$|_)|^cijk"
         r"|splitk|mmq|tinygemm",
     ),
-    ("normalisation", r"(?<!vector_)norm(?!2(?:$|_))|bn_fw|bn_bw|batchnorm"),
+    (
+        "normalisation",
+        # the norm of a vector is a reduction
+        r"normali[sz]|(?<=.)(?<!vector)(?<!vector_)(?<!native_)(?<!foreach_)(?<!lp)norm(?!2(?:$|_))|bn_fw|bn_bw",
+    ),
     ("softmax", r"softmax"),
     ("embeddings", r"embedding"),
     ("optimizer and foreach", r"adam|sgd|lamb(?!da)|optimizer|multi_tensor_apply|shampoo|adagrad|_foreach|foreach_"),
@@ -25,7 +29,7 @@ WORK = (
     ("routing of experts", r"topk|moe|expert|permute_tokens"),
     ("gather and scatter", r"gather|scatter|index_|indexselect|index(?:put|add)"),
     ("quantisation", r"quant|fp8|int8|scaled_"),
-    ("reductions", r"reduce|sum_|cumsum|scan|norm2|nrm2|vector_norm"),
+    ("reductions", r"reduce|sum_|cumsum|scan|norm|nrm2"),
     ("pooling", r"pool"),
     ("changes of layout", r"reformat|transpose|permute|to_?n[cd]*hw"),
     (
