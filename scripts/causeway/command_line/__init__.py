@@ -5,5 +5,5 @@ would, and shows what comes of it; nothing is analysed here.
 
 Imports run from left to right: `__main__`, `exports_without_sheet` > `analysis_folder`, `check`,
 `configuration_check`, `first_screen_lines`, `gate_files`, `query_output`, `refused_exports`, `run_workflow` >
-`exports_found`, `progress` > `output`.
+`table_targets` > `exports_found`, `progress` > `output`.
 """

@@ -37,6 +37,7 @@ from causeway.command_line.output import answer, remark
 from causeway.command_line.progress import NoStepError
 from causeway.command_line.refused_exports import RefusedExports
 from causeway.command_line.run_workflow import INTERRUPTED, run_workflow, snakemake_command
+from causeway.command_line.table_targets import table_targets
 from causeway.core.errors import CausewayError
 from causeway.core.files.checksums import RECORD, differences, in_words, left_over_in_words
 from causeway.core.files.listing import LISTING
@@ -244,6 +245,10 @@ def _analysed(
     """Write the folder of an analysis and run the workflow in it; return what `at_end` does, which no other command in
     the folder comes before.
     """
+    targets_of_tables = table_targets([*exports, *(export for side in sides for export in side)])
+    if targets_of_tables != ("y",):
+        settings = merged(settings, {"targets": {"tables": list(targets_of_tables)}})
+        remark(f"measured in tables: {', '.join(targets_of_tables)}; --set targets.tables=[COLUMN] names another\n")
     chosen = merged(settings, settings_of(options.set))
     check_settings(chosen, with_pair=bool(sides))
     page = "overview.html"

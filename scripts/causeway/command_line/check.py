@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from causeway.command_line.exports_found import FoundExport, rank_of
+from causeway.command_line.table_targets import table_targets
 from causeway.core.formatting import time
 from causeway.core.installation import keep_pandas_out
 from causeway.core.tables import open_table, read_table
@@ -80,6 +81,7 @@ def describe_export(export: FoundExport, position: int) -> Described:
             source=export.path.name,
             rank=export.rank,
             position=position,
+            targets=table_targets([export]),
             failure=failure,
         )
         refused = document["status"] == "refused"

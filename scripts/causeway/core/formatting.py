@@ -15,6 +15,8 @@ NOT_MEASURED = "–"
 """Stands where a number would stand that was not measured."""
 TIME_UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 """Units of time with their nanoseconds, largest first."""
+NANOSECONDS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+"""Nanoseconds of the units of columns."""
 SI_PREFIXES = (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))
 BINARY_UNITS = (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10), ("bytes", 1.0))
 FREQUENCY_UNITS = (("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0))
@@ -133,8 +135,8 @@ def quantity(value: float | None, unit: str = "") -> str:
     """Return a value with its unit and a decimal prefix; an en dash where it was not measured."""
     if value is None:
         return NOT_MEASURED
-    if unit == "ns":
-        return time(value)
+    if unit in NANOSECONDS:
+        return time(value * NANOSECONDS[unit])
     unit = "" if unit == "ratio" else unit
     prefix, size = unit_for(value, SI_PREFIXES)
     if unit in ("bytes", "B", "Hz") and prefix:

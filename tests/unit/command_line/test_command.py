@@ -392,3 +392,14 @@ def test_the_time_left_leaves_out_the_time_that_planning_took(capsys):
     steps = [progress.follow(line) for line in ("Job stats:", "rule a:", "1 of 41 steps (2%) done")]
     assert steps == [False, False, True]
     assert capsys.readouterr().err == "1 of 41 steps, about 0 s left, a\n"
+
+
+def test_what_was_measured_in_a_table_is_the_column_of_durations_unless_named(monkeypatch, tmp_path, capsys):
+    fake_run(monkeypatch, code=1)
+    path = tmp_path / "b.csv"
+    path.write_text("kernel,time_ms\na,2\n")
+    for settings, column in ([], "time_ms"), (["--set", "targets.tables=[size]"], "size"):
+        command.main(["run", str(path), "--out", str(tmp_path / "out"), *settings])
+        written = yaml.safe_load((tmp_path / "out/config.yaml").read_text())
+        assert written["targets"] == {"tables": [column]}
+    assert "measured in tables: time_ms" in capsys.readouterr().err

@@ -27,7 +27,7 @@ MISSING = {
     "plotting/overview": 7,
     "readers/amd": 10,
     "readers/common": 3,
-    "readers/containers": 14,
+    "readers/containers": 13,
     "readers/nvidia": 2,
     "readers/plain": 3,
     "readers/pytorch": 2,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from causeway.causal.data.outcome import Arrow, Edge, Estimate, Node, Outcome, TimeEffect, six_digits
+from causeway.causal.data.outcome import Arrow, Association, Edge, Estimate, Node, Outcome, TimeEffect, six_digits
 from causeway.causal.models.scope_model import VALUES
 from causeway.causal.report.kernel_effects import KernelEffects
 from causeway.causal.report.sentences import assumption_of, nothing_sentence, reasons_of, sentences_of, what_if_sentence
@@ -70,12 +70,19 @@ def graph_document(outcome: Outcome) -> dict:
         "seed": outcome.seed,
         "verdict": outcome.verdict,
         "reasons": reasons_of(outcome),
+        "beyond": _beyond(outcome.beyond),
         "dropped": [
             {"feature": column.feature, "reason": column.reason}
             for column in sorted(outcome.dropped, key=lambda column: column.feature)
         ],
         "sentences": list(sentences_of(outcome).values()) or [nothing_sentence(outcome)],
     }
+
+
+def _beyond(beyond: Association | None) -> dict | None:
+    if beyond is None:
+        return None
+    return {"features": list(beyond.features), "is_earlier": beyond.is_earlier, "share": six_digits(beyond.share)}
 
 
 def _node(node: Node) -> dict:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
-from causeway.core.formatting import count, counted, significant, time
+from causeway.core.formatting import NANOSECONDS, count, counted, significant, time
 from causeway.core.queries import of_table
 from causeway.core.results import read_rows_of_run
 from causeway.core.schemas import Row
@@ -292,15 +292,17 @@ def _not_searched(tables: RunTables) -> list[ScreenLine]:
 def _of_measurements(tables: RunTables) -> list[ScreenLine]:
     """Return the lines of a dataset of counters or of a table, which has no time line."""
     lines: list[ScreenLine] = []
+    is_table = any(export.get("kind") == "table" for export in tables.capabilities)
     for target, rows in tables.targets.items():
         if not rows or target == MEMORY_STALL or lines:
             continue
         unit = tables.units.get(target, "")
         launches = sum(row["launches"] for row in rows)
+        rows = [{**row, "value_sum": row["value_sum"] * NANOSECONDS.get(unit, 1.0)} for row in rows]
         total = math.fsum(row["value_sum"] for row in rows)
         path = f"{tables.dataset}/{target}/kernels.parquet"
         of = f"{counted(launches, 'launch')} of {counted(len(rows), 'kernel')}"
-        if unit == "ns":
+        if unit in NANOSECONDS:
             lines.append(
                 ScreenLine(
                     question=RUN,
@@ -309,11 +311,9 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
                     query=of_table("sum(value_sum)", path),
                 )
             )
-            lines.append(
-                ScreenLine(
-                    question=FILLS, answer=words.of_work(class_facts_of(rows), kernel_facts_of(rows)), ns=round(total)
-                )
-            )
+            if len(rows) > 1 or not is_table:
+                answer = words.of_work(class_facts_of(rows), kernel_facts_of(rows))
+                lines.append(ScreenLine(question=FILLS, answer=answer, ns=round(total)))
     lines += [
         ScreenLine(question=STEP, answer=words.of_calls(rank, len(tables.steps["by_calls"])))
         for rank in (tables.steps or {"by_calls": ()})["by_calls"][:1]
@@ -322,25 +322,8 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         ScreenLine(question=PEAK, answer=words.of_peak(fact), ns=fact.total_ns or None)
         for fact in peak_facts(tables, MOST_PEAKS)
     ]
-    if not lines:
-        for target, rows in list(tables.targets.items())[:1]:
-            launches = sum(row["launches"] for row in rows)
-            if launches:
-                spread = math.fsum(row["target_sum"] for row in rows)
-                total = math.fsum(abs(row["value_sum"]) for row in rows)
-                share = f", on average by {significant(100 * spread / total, 2)} % of it" if total else ""
-                answer = (
-                    f"{target}: {count(launches)} rows deviate from their configuration's mean{share}; no time line."
-                )
-                lines.append(ScreenLine(question=RUN, answer=answer))
-            apart = apart_fact(tables, target)
-            cause = cause_of_most(tables)
-            explained = cause["variance_percent"] / 100 if cause is not None else 0.0
-            if apart is not None and apart.share >= ALIKE * explained:  # a place says more than what differs there
-                said = words.of_apart(apart, target, tables.units.get(target, ""))
-                lines.append(ScreenLine(question=VARIES, answer=said))
-            elif cause is not None:
-                lines.append(ScreenLine(question=VARIES, answer=words.of_cause(cause)))
+    if not lines or is_table:
+        lines += _of_table(tables, said=bool(lines))
     rows = sum(export["tables"].get("counters", 0) for export in tables.capabilities)
     if rows and not any(line.question == RUN for line in lines):
         answer = f"{counted(rows, 'launch')} with counters; without durations, so where the time goes is not known."
@@ -354,6 +337,37 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
         for step in map(of_rule, rule_facts(tables)[:MOST])
     ]
+    return lines
+
+
+def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
+    """Return the lines on how the first target of a table varies, and why; on its rows, too, if nothing was `said` of
+    them.
+    """
+    lines: list[ScreenLine] = []
+    for target, rows in list(tables.targets.items())[:1]:
+        launches = sum(row["launches"] for row in rows)
+        spread = math.fsum(row["target_sum"] for row in rows)
+        total = math.fsum(abs(row["value_sum"]) for row in rows)
+        share = f", on average by {significant(100 * spread / total, 2)} % of it" if total else ""
+        if launches and not said:
+            answer = f"{target}: {count(launches)} rows deviate from their configuration's mean{share}; no time line."
+            lines.append(ScreenLine(question=RUN, answer=answer))
+        apart = apart_fact(tables, target)
+        cause = cause_of_most(tables)
+        explained = cause.row["variance_percent"] / 100 if cause is not None else 0.0
+        if apart is not None and apart.share >= ALIKE * explained:  # a place says more than what differs there
+            answer = words.of_apart(apart, target, tables.units.get(target, ""))
+        elif cause is not None:
+            answer = words.of_cause(cause, target)
+        elif any(search.graph["p_value"] is not None for search in tables.searches):
+            answer = words.of_no_cause(
+                [search.graph for search in tables.searches], spread / total if said and total else None
+            )
+        else:
+            lines += _not_searched(tables)
+            continue
+        lines.append(ScreenLine(question=VARIES, answer=answer))
     return lines
 
 

@@ -47,7 +47,7 @@ from causeway.findings.first_screen.run_facts import (
     OUTSIDE,
     RunFact,
 )
-from causeway.findings.first_screen.work import VariationFact, WorkFact
+from causeway.findings.first_screen.work import TableCause, VariationFact, WorkFact
 
 PARTS = {
     COMPUTE: "compute",
@@ -513,16 +513,44 @@ def _cause(feature: str, level: str | None, change_percent: float | None) -> str
     """Return a cause, and what it changes of the mean."""
     change = ""
     if change_percent is not None and abs(change_percent) >= 1:
-        sign = "+" if change_percent > 0 else "−"
-        change = f" ({sign}{significant(abs(change_percent), 2)} % of the mean)"
+        change = f" ({_signed(change_percent)} of the mean)"
     return f"{record_of(feature).label}{f' = {level}' if level else ''}{change}"
 
 
-def of_cause(row: Row) -> str:
-    """Return what a supported cause explains, and by how much it changes the mean between its ends."""
-    unless = ", unless it is computed from it" if row["determines_time"] else ""
-    cause = _cause(row["feature"], row["level"], row["mean_change_percent"])
-    return f"Cause: {cause}. It explains {percent(row['variance_percent'] / 100)} of the variance{unless}."
+def of_cause(cause: TableCause, target: str) -> str:
+    """Return what a supported cause of a table's column explains, and how it changes the mean, else the spread."""
+    row = cause.row
+    name = record_of(row["feature"]).label
+    unless = f", unless it is computed from {target}" if row["determines_time"] else ""
+    where = "from low to high values"
+    if row["level"]:
+        name, where = f"{name} = {row['level']}", "there"
+    of = f" of {kernel_words(cause.kernel)}" if cause.kernel else ""
+    change = row["mean_change_percent"] or 0.0
+    spread = row["spread_change_percent"] or 0.0
+    how = f": {where} {_signed(change)} of the mean" if abs(change) >= 1 else ""
+    if not how and (row["spread_change_low"] or 0.0) > 0:
+        how = f": {where} {_signed(spread)} of the spread; the mean stays"
+    return f"{name} explains {percent(row['variance_percent'] / 100)} of the variance{of}{unless}{how}."
+
+
+def _signed(change_percent: float) -> str:
+    return f"{'+' if change_percent > 0 else '−'}{significant(abs(change_percent), 2)} %"
+
+
+def of_no_cause(graphs: Sequence[Row], deviation: float | None) -> str:
+    """Return that no column is a supported cause, by how much the rows deviate from their mean (a share of it), and
+    what correlates with the measured value otherwise.
+    """
+    beyond = max(filter(None, (graph["beyond"] for graph in graphs)), key=lambda goes: goes["share"], default=None)
+    rows = count(max(graph["n_rows"] for graph in graphs))
+    spread = f", which deviate from their mean by {percent(deviation)} on average" if deviation is not None else ""
+    nothing = f"No column is a supported cause, in {rows} rows{spread}."
+    if beyond is None:
+        return nothing
+    names = " and ".join(record_of(name).label for name in beyond["features"])
+    what = f"{names} one row earlier correlates" if beyond["is_earlier"] else f"{names} together correlate"
+    return f"{nothing} But {what} with it: {percent(beyond['share'])} of the variance."
 
 
 def of_apart(fact: ApartFact, target: str, unit: str) -> str:

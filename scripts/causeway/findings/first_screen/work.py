@@ -228,11 +228,27 @@ def _supported(tables: RunTables, kernel: str) -> list[Row]:
     return []
 
 
-def cause_of_most(tables: RunTables) -> Row | None:
+@dataclass(frozen=True)
+class TableCause:
+    """A cause in a dataset without a time line: its row of `contributions.parquet`, and the kernel of several, else
+    none.
+    """
+
+    row: Row
+    kernel: str | None
+
+
+def cause_of_most(tables: RunTables) -> TableCause | None:
     """Return the supported cause that explains most of the variance of one kernel, of a dataset without a time line."""
-    kernels = [search.graph["scope"] for search in tables.searches]
-    rows = [row for kernel in kernels for row in _supported(tables, kernel) if row["variance_percent"]]
-    return max(rows, key=lambda row: row["variance_percent"], default=None)
+    names = {search.graph["scope"]: search.graph["scope_name"] for search in tables.searches}
+    several = len(names) > 2  # one of them is the dataset
+    causes = [
+        TableCause(row, name if several else None)
+        for kernel, name in names.items()
+        for row in _supported(tables, kernel)
+        if row["variance_percent"]
+    ]
+    return max(causes, key=lambda cause: cause.row["variance_percent"], default=None)
 
 
 def _cause(tables: RunTables, kernel: str) -> Row | None:

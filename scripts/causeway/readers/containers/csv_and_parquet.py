@@ -59,25 +59,7 @@ class PlainCsv:
         self.bad = 0
         self.first_bad = ""
         self.size = path.stat().st_size
-        with open(path, encoding="utf-8-sig", errors="replace", newline="") as text:
-            head = list(islice(iter(partial(text.readline, LONGEST_CELL), ""), MOST_COMMENTS))
-            comments = next((index for index, line in enumerate(head) if not line.startswith("#")), 0)
-            self.delimiter = max(",;\t", key=head[comments].count) if head else ","
-            if comments and head[comments - 1].count(self.delimiter) == head[comments].count(self.delimiter):
-                comments -= 1  # that line is the header
-            self._above = comments + 1
-            text.seek(0)
-            deque(islice(text, comments), 0)
-            csv.field_size_limit(LONGEST_CELL)
-            try:
-                self.columns = [clean_text(name) for name in next(csv.reader(text, delimiter=self.delimiter), [])]
-            except csv.Error:
-                raise ExportError(
-                    source,
-                    "its first line has a cell of more than 16 MB",
-                    "a header",
-                    "Name the right file.",
-                ) from None
+        self.columns, self.delimiter, self._above = csv_header(path, source)
         _check_width(source, len(self.columns))
         self._is_plain = not has_odd_quotations(path) and is_utf8(path)
         self.failure: ExportError | None = None
@@ -184,6 +166,32 @@ class PlainCsv:
             said = f"a row takes more than {BLOCK_BYTES >> 20} MB"
         problem = f"it cannot be read as CSV ({said})"
         return ExportError(self.source, problem, "rows of fields under a header", "Write the table again.")
+
+
+def csv_header(path: Path, source: str) -> tuple[list[str], str, int]:
+    """Return the columns of a CSV file, what divides them, and the number of lines up to the header.
+
+    Raises
+    ------
+    ExportError
+        If a cell of the header is too long.
+    """
+    with open(path, encoding="utf-8-sig", errors="replace", newline="") as text:
+        head = list(islice(iter(partial(text.readline, LONGEST_CELL), ""), MOST_COMMENTS))
+        comments = next((index for index, line in enumerate(head) if not line.startswith("#")), 0)
+        delimiter = max(",;\t", key=head[comments].count) if head else ","
+        if comments and head[comments - 1].count(delimiter) == head[comments].count(delimiter):
+            comments -= 1  # that line is the header
+        text.seek(0)
+        deque(islice(text, comments), 0)
+        csv.field_size_limit(LONGEST_CELL)
+        try:
+            columns = [clean_text(name) for name in next(csv.reader(text, delimiter=delimiter), [])]
+        except csv.Error:
+            raise ExportError(
+                source, "its first line has a cell of more than 16 MB", "a header", "Name the right file."
+            ) from None
+    return columns, delimiter, comments + 1
 
 
 def _check_width(source: str, columns: int) -> None:

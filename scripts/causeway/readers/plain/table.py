@@ -7,12 +7,13 @@ all at once.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
@@ -22,7 +23,7 @@ from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.options import Options
-from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainParquet
+from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainParquet, csv_header
 from causeway.readers.sink.counter_table import TAKEN
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
@@ -31,6 +32,11 @@ ALL_LAUNCHES = "(all launches)"
 """The kernel of a table without a kernel column."""
 
 TELEMETRY_ADVICE = "Name it in a sheet of telemetry (docs/telemetry.md), beside the export of a run."
+
+_DURATION = re.compile(
+    r"(?:[A-Za-z_][A-Za-z0-9_.]*_)?(?:duration|time|latency|elapsed|runtime)_(?:ns|us|ms|s)", re.IGNORECASE
+)
+"""Names of columns that hold how long something took, and in which unit."""
 
 RENAME = "Rename them; if the first line holds values, write a header above it."
 _TIME = re.compile(r"time|duration|latency|elapsed|(?:^|_)[numµ]?s(?:ec)?$", re.IGNORECASE)
@@ -51,6 +57,20 @@ def probe(path: Path) -> bool:
     return head.startswith(b"PAR1") or (
         bool(head) and b"\x00" not in line and not head.startswith((b"SQLite", b"\x89HDF", b"{", b"["))
     )
+
+
+def duration_column(path: Path, targets: Sequence[str]) -> str | None:
+    """Return the only column of a table that is named as a duration with its unit, where none of `targets` is there;
+    None, too, where the file cannot be read: the reader says why.
+    """
+    try:
+        is_parquet = first_bytes(path, 4) == b"PAR1"
+        columns = pq.read_schema(path).names if is_parquet else csv_header(path, path.name)[0]
+    except (OSError, pa.ArrowInvalid, ExportError) as error:
+        fail_if_of_the_machine(error)
+        return None
+    durations = [name for name in columns if _DURATION.fullmatch(name)]
+    return durations[0] if len(durations) == 1 and not set(targets) & set(columns) else None
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -170,7 +190,7 @@ class TableReader:
         self.sink.issues.add("unusable_columns", len(unusable), ", ".join(unusable)[:200])
         numeric = {*self.table.numeric, *self.targets}
         return [
-            metric_field(column, name, "", text=name not in numeric)
+            metric_field(column, name, _unit(name) if name in self.targets else "", text=name not in numeric)
             for name, column in self.columns.items()
             if name not in unusable
         ]
@@ -240,6 +260,16 @@ class TableReader:
             self.invalid += int(invalid.sum())
             row = first + int(np.flatnonzero(invalid)[0])
             self.first_invalid.setdefault(name, 1 + int(row if order is None else order[row]))
+
+
+def _unit(name: str) -> str:
+    """Return the unit of time that the name of a column ends in.
+
+    >>> _unit("duration_ns"), _unit("latency_us"), _unit("y"), _unit("launches")
+    ('ns', 'us', '', '')
+    """
+    ending = re.search(r"_(ns|us|ms|s)$", name)
+    return ending[1] if ending else ""
 
 
 def numbers(column: pa.Array) -> pa.Array:

@@ -279,6 +279,10 @@ def test_what_binds_a_kernel_names_the_level_of_memory_and_what_its_occupancy_is
         ("topk_topp", None, "", "sampling"),
         ("topkGatingSoftmax", None, "", "softmax"),
         ("moe_topk", None, "", "routing of experts"),
+        ("normKernel", None, "", "reductions"),
+        ("reduce_kernel", "aten::native_norm", "", "reductions"),
+        ("multi_tensor_apply_kernel", "aten::_foreach_norm", "", "optimizer and foreach"),
+        ("fused_add_rms_norm_kernel", None, "", "normalisation"),
     ],
 )
 def test_work_that_an_operator_or_a_short_name_does_not_tell(name, operator, demangled, work):
@@ -327,8 +331,10 @@ def of_nodes(folder, **columns):
     ]
     pq.write_table(pa.Table.from_pylist(rows), folder / "counters.parquet")
     power = {"feature": "power_w", "group": "counters", "level": None, "verdict": SUPPORTED, "determines_time": False}
-    power |= {"mean_change_percent": -19.0, "variance_percent": 99.9}
-    search = SimpleNamespace(graph={"scope": "dgemm", "p_value": 0.01, "reasons": []}, contributions=[power])
+    power |= {"mean_change_percent": -19.0, "spread_change_percent": None, "variance_percent": 99.9}
+    search = SimpleNamespace(
+        graph={"scope": "dgemm", "scope_name": "dgemm", "p_value": 0.01, "reasons": []}, contributions=[power]
+    )
     given = replace(
         tables(efficiency={}, units={}, folders=[folder], searches=[search]),
         targets={"y": [{"launches": 64, "value_sum": 64.0, "target_sum": 1.0}]},
@@ -347,7 +353,7 @@ def test_the_node_that_stands_apart_is_said_with_its_clock(tmp_path):
     assert of_nodes(tmp_path, node=lambda node, repeat: float(node))[0].startswith("node 3: mean y of 4 rows 2,120")
     # no place stands apart where rows of all nodes are slow
     spread = of_nodes(tmp_path, y=lambda node, repeat: 1780.0 + 338 * (repeat == 0))
-    assert spread == ["Cause: power_w (−19 % of the mean). It explains 99.9 % of the variance."]
+    assert spread == ["power_w explains 99.9 % of the variance: from low to high values −19 % of the mean."]
 
 
 def test_two_columns_that_only_together_stand_apart_are_said(tmp_path):

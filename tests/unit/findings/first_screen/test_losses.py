@@ -191,13 +191,33 @@ def test_many_small_python_functions_are_told_together():
 def test_the_cause_in_a_plain_table_is_told():
     row = {"feature": "batch", "level": None, "group": "counters", "verdict": "supported", "variance_percent": 99.9}
     row |= {"mean_change_percent": 77.9, "determines_time": True}
-    search = SimpleNamespace(
-        graph={"scope": "dataset"}, contributions=[row, row | {"variance_percent": 3, "feature": "run"}]
+    row |= {"spread_change_percent": 119.0, "spread_change_low": 116.0}
+    rows = [row, row | {"variance_percent": 3, "feature": "run"}]
+    searches = [
+        SimpleNamespace(graph={"scope": scope, "scope_name": name}, contributions=causes)
+        for scope, name, causes in (("dot-1", "dot", rows), ("axpy-1", "axpy", []), ("dataset", None, []))
+    ]
+    cause = work.cause_of_most(replace(tables(), searches=searches))
+    assert words.of_cause(cause, "t_ns") == (
+        "batch explains 99.9 % of the variance of dot, unless it is computed from t_ns: from low to high values +78 %"
+        " of the mean."
     )
-    cause = work.cause_of_most(replace(tables(), searches=[search]))
-    assert words.of_cause(cause) == (
-        "Cause: batch (+78 % of the mean). It explains 99.9 % of the variance, unless it is computed from it."
+    spread = replace(cause, row=row | {"mean_change_percent": 0.7, "determines_time": False}, kernel=None)
+    assert words.of_cause(spread, "t_ns") == (
+        "batch explains 99.9 % of the variance: from low to high values +119 % of the spread; the mean stays."
     )
+
+
+def test_a_table_without_a_cause_says_so_and_what_correlates():
+    graph = {"n_rows": 2600, "beyond": None}
+    assert words.of_no_cause([graph], None) == "No column is a supported cause, in 2,600 rows."
+    earlier = {"n_rows": 2600, "beyond": {"features": ["flush"], "is_earlier": True, "share": 0.89}}
+    assert words.of_no_cause([graph, earlier], 0.1) == (
+        "No column is a supported cause, in 2,600 rows, which deviate from their mean by 10 % on average. But flush one"
+        " row earlier correlates with it: 89 % of the variance."
+    )
+    pair = {"n_rows": 9, "beyond": {"features": ["a", "b"], "is_earlier": False, "share": 0.5}}
+    assert words.of_no_cause([pair], None).endswith("But a and b together correlate with it: 50 % of the variance.")
 
 
 def test_a_function_with_a_long_path_is_told_by_its_name():

@@ -7,6 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from reading import Read
 
+from causeway.readers.plain import table
+
 
 def read(tmp_path, text, name="t", **row):
     path = tmp_path / "x.csv"
@@ -210,3 +212,28 @@ def test_the_column_that_may_be_meant_is_named(tmp_path, header, name):
 @pytest.mark.parametrize("column", ["kernel", "kernel_name", "Kernel_Name", "KernelName", "Kernel Name"])
 def test_a_column_of_kernels_may_be_called_as_profilers_call_it(tmp_path, column):
     assert read(tmp_path, f"y,{column}\n1,a\n2,b\n").kernels.column("name").to_pylist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("header", "column"),
+    [
+        ("kernel,time_ms,tile", "time_ms"),
+        ("# measured in May\nduration_ns;queue_ns", "duration_ns"),
+        ("y,duration_ns", None),
+        ("wait_time_us,run_time_us", None),
+        ("time,clock", None),
+        ("", None),
+    ],
+)
+def test_the_only_column_that_is_named_as_a_duration_was_measured(header, column, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(f"{header}\n1,2,3\n")
+    assert table.duration_column(path, ("y",)) == column
+    if "," in header and not header.startswith("#"):
+        pq.write_table(pa.table({name: [1.0] for name in header.split(",")}), tmp_path / "x.parquet")
+        assert table.duration_column(tmp_path / "x.parquet", ("y",)) == column
+
+
+def test_a_duration_has_the_unit_of_its_name(tmp_path):
+    export = read(tmp_path, "latency_us,size\n1,2\n", targets=("latency_us",))
+    assert export.capabilities["values"] == {"latency_us": "us", "size": ""}
