@@ -61,7 +61,8 @@ class RecordNames:
     def kernel(self, symbol: dict) -> None:
         """Take a kernel symbol."""
         wanted = ("group_segment_size", "arch_vgpr_count", "accum_vgpr_count", "sgpr_count")
-        name = symbol.get("formatted_kernel_name") or symbol.get("demangled_kernel_name") or symbol.get("kernel_name")
+        kinds = ("formatted_kernel_name", "demangled_kernel_name", "kernel_name", "truncated_kernel_name")
+        name = next((symbol[kind] for kind in kinds if symbol.get(kind)), None)
         facts = {key: integer(symbol.get(key)) for key in wanted}
         self.kernels[symbol.get("kernel_id")] = facts | {"name": name if isinstance(name, str) else None}
 

@@ -241,6 +241,15 @@ def test_records_of_odd_content_are_counted(tmp_path):
     assert export.count("not_a_number") == 2  # a grid and a value
 
 
+def test_a_kernel_with_its_truncated_name_alone_is_named(tmp_path):
+    dispatch = {"start_timestamp": 10, "end_timestamp": 20, "dispatch_info": {"kernel_id": 7}}
+    process = {"kernel_symbols": [{"kernel_id": 7, "truncated_kernel_name": "scale"}]}
+    process["buffer_records"] = {"kernel_dispatch": [dispatch]}
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({"rocprofiler-sdk-tool": [process]}))
+    assert Read(path, tmp_path / "t").kernels.column("name").to_pylist() == ["scale"]
+
+
 NOTHING = ["{", '{"rocprofiler-sdk-tool"', '{"rocprofiler-sdk-tool": 3}', '{"rocprofiler-sdk-tool": []}']
 NOTHING += [
     '{"rocprofiler-sdk-tool": [{"buffer_records": 1, "agents": {}}]}',

@@ -108,6 +108,10 @@ STAGE:2024-01-01 ActivityProfilerController.cpp:312] Completed Stage: Collection
 -------------------------  ------------  ------------  ------------
 Self CPU time total: 100.000ms
 """
+STACKS = (
+    "<built-in_method_zeros>;site-packages/torch/autograd/profiler.py(426):___init__ 44\n"
+    "<built-in_method_conv2d>;torch/nn/modules/conv.py(446):_forward;nn.Module:_Conv2d 8451\n"
+)
 EXECUTION = (
     '{\n  "schema": "1.1.1-chakra.0.0.4", "pid": 9, "time": "2024-01-01", "start_ts": 1,\n  "nodes": ['
     '{"id": 2, "name": "aten::mm", "ctrl_deps": 1}], "finish_ts": 2}'
@@ -118,6 +122,7 @@ EXECUTION = (
     ("name", "content", "said"),
     [
         ("table.txt", KEY_AVERAGES.encode(), "a summary of torch.profiler"),
+        ("profiler_stacks.txt", STACKS.encode(), "stacks of torch.profiler"),
         ("et.json", EXECUTION.encode(), "an execution trace of PyTorch"),
         ("snapshot.pickle", pickle.dumps({"segments": [], "device_traces": [[]]}), "a snapshot of PyTorch's memory"),
     ],
