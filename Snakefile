@@ -43,17 +43,30 @@ if (BASE / "lab").is_dir():
 
 
 localrules:
-    all,
     fleet,
 
 
+# the last step of a run: what was recorded of its results before is compared with what is recorded now
 rule all:
     default_target: True
     input:
         "<results>/findings.json",
         "<results>/datasets.json",
         default_figures(),
-        "<results>/checksums.json",
+        program=os.path.relpath(f"{BASE}/scripts/report/all.py"),
+        lib=modules(),
+    output:
+        record=update("<results>/checksums.json"),
+        times=update("<logs>/times_of_results.json"),
+    log:
+        "<logs>/all.log",
+    conda:
+        "envs/causeway.yaml"
+    resources:
+        mem_mb=1000,
+        runtime=minutes_of_results,
+    shell:
+        "python {input.program:q} {output.record:q} {output.times:q} {log:q}"
 
 
 rule fleet:

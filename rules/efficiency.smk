@@ -80,6 +80,7 @@ rule measure_series:
 rule plot_series:
     input:
         series="<results>/series.json",
+        assets=assets("plotting/drawing"),
         lib=modules("plotting"),
     output:
         figure=shown("series"),

@@ -1,8 +1,8 @@
 """Figures, findings, explorers and the overview: finished tables drawn and put into words; no statistic of a run is computed here.
 
 Required: quality.json, clocks.json, the tables of each {dataset}/{target}. Produces: figures/, {target}/figures/, findings.json, overview.html, first_screen.html, interactive/, explorer/,
-stall_reasons.parquet, datasets.json, provenance.json, schemas/, checksums.json. Steps: plot_figures of each traced dataset, plot_measurements of each
-counter or table column, write_overview.
+stall_reasons.parquet, datasets.json, provenance.json, schemas/. Steps: plot_device_time and plot_figures of each traced dataset, plot_measurements of
+each counter or table column, write_overview.
 """
 
 TARGET_FIGURES = [name for name, figure in FIGURES.items() if figure.per == "target" and figure.in_all]
@@ -24,20 +24,17 @@ localrules:
     verify,
 
 
-rule plot_figures:
+rule plot_device_time:
     input:
-        clocks="<results>/{dataset}/clocks.json",
         efficiency="<results>/{dataset}/efficiency.json",
         efficiency_table="<results>/{dataset}/efficiency.parquet",
         stragglers="<results>/{dataset}/stragglers.json",
         steps="<results>/{dataset}/steps.json",
         step_table="<results>/{dataset}/steps.parquet",
         waiting="<results>/{dataset}/waiting.parquet",
-        targets=expand("<results>/{{dataset}}/{target}/{table}", target=TRACE_TARGETS, table=FIGURE_TABLES.values()),
         assets=assets("plotting/drawing"),
-        lib=modules("findings", "plotting"),
+        lib=modules("plotting"),
     output:
-        [shown(name, target=target) for target in TRACE_TARGETS for name in TARGET_FIGURES],
         efficiency=shown("efficiency_tree"),
         lost_time=shown("efficiency_lost_time"),
         rank_map=shown("efficiency_map"),
@@ -45,6 +42,29 @@ rule plot_figures:
         steps=shown("steps"),
         waiting=shown("waiting"),
         step_waterfall=shown("step_waterfall"),
+    log:
+        "<logs>/plot_device_time/{dataset}.log",
+    benchmark:
+        "<benchmarks>/plot_device_time/{dataset}.jsonl"
+    wildcard_constraints:
+        dataset=one_of(TRACED),
+    conda:
+        "../envs/causeway.yaml"
+    resources:
+        mem_mb=rows_mb,
+        runtime=input_minutes,
+    script:
+        "../scripts/report/plot_device_time.py"
+
+
+rule plot_figures:
+    input:
+        clocks="<results>/{dataset}/clocks.json",
+        targets=expand("<results>/{{dataset}}/{target}/{table}", target=TRACE_TARGETS, table=FIGURE_TABLES.values()),
+        assets=assets("plotting/drawing"),
+        lib=modules("findings", "plotting"),
+    output:
+        [shown(name, target=target) for target in TRACE_TARGETS or ["none"] for name in TARGET_FIGURES],
     log:
         "<logs>/plot_figures/{dataset}.log",
     benchmark:
@@ -109,7 +129,7 @@ rule write_overview:
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         features=each_target("<results>/{dataset}/{target}/features.parquet"),
         contributions=each_target("<results>/{dataset}/{target}/causal/dataset/contributions.parquet"),
-        figures=default_figures("overview", "explorer", "interactive"),
+        figures=[path for name in ("steps", "waiting", "step_waterfall") for path in every(FIGURES[name])],
         schemas=[document_schemas()],
         assets=[assets("plotting/drawing"), assets("levels/explorer")],
         lib=modules("findings", "levels", "plotting", "variability"),
@@ -124,9 +144,6 @@ rule write_overview:
         provenance="<results>/provenance.json",
         crate="<results>/ro-crate-metadata.json",
         schemas=directory("<results>/schemas"),
-        # what was recorded before is compared with what is recorded now
-        record=update("<results>/checksums.json"),
-        times=update("<logs>/times_of_results.json"),
     log:
         "<logs>/write_overview.log",
     benchmark:
@@ -135,7 +152,7 @@ rule write_overview:
         "../envs/causeway.yaml"
     resources:
         mem_mb=report_mb,
-        runtime=input_minutes,  # the checksums read all results once
+        runtime=input_minutes,
     params:
         config_hash=config_hash(),
         shown=as_parameter(overview_settings()),
@@ -165,7 +182,7 @@ rule verify:
     conda:
         "../envs/causeway.yaml"
     params:
-        record=str(rules.write_overview.output.record),  # no input: no result is made, only looked at
+        record="results/checksums.json",  # no input: no result is made, only looked at
         listing=listing(),
         command=command_of_this_run(),
     script:

@@ -58,6 +58,7 @@ use rule explain_waiting as replay_what_ifs with:
         "<benchmarks>/replay_what_ifs/{dataset}.jsonl"
     wildcard_constraints:
         dataset=one_of(REPLAYED),
+    priority: SEARCH_FIRST
     resources:
         mpi="mpiexec",
         tasks=one_rank,

@@ -22,7 +22,7 @@ MUTANTS = {
     ),
     "unfinished files stay": _of("core/files/whole_files.py", "partial.unlink(missing_ok=True)", "pass", WHOLE),
     "JSON is written straight to its name": _of(
-        "core/tables.py", "    write_whole(path,", "    Path(path).write_text(", WHOLE
+        "core/files/json_documents.py", "    write_whole(path,", "    Path(path).write_text(", WHOLE
     ),
     "pages of tables have no checksum": _of(
         "core/files/checked_parquet.py", "page_checksum_verification=True", "page_checksum_verification=False", WHOLE

@@ -61,6 +61,11 @@ def input_minutes(wildcards, input, attempt, rulename):
     return max(3 + int(mb(input) / 200), past_minutes(rulename, wildcards)) * attempt
 
 
+def minutes_of_results(wildcards, attempt):
+    """Return run time in minutes of a step that reads all results once, more at each attempt."""
+    return (3 + int(mb(["results"]) / 200)) * attempt
+
+
 def search_minutes(wildcards, input, attempt, rulename):
     """Return run time in minutes of a search for causes, more at each attempt: a start, then half a minute for each kernel of a batch that has all
     the rows that a search takes, some three times what it needs.

@@ -1,25 +1,22 @@
-"""Figures of a dataset's device time and of its targets: bins, kernels, causes."""
+"""Figures of a dataset's targets: bins, kernels, causes."""
 
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from causeway.core.logs import LOG, failing_clearly
-from causeway.core.results import Search, read_examined, read_rows_of_run
-from causeway.core.tables import read_json, read_table, table_metadata
+from causeway.core.results import Search, read_examined
+from causeway.core.tables import read_json, read_table
 from causeway.core.vocabulary import target_name
 from causeway.findings.figures import consistent_graph
 from causeway.numeric.parts import Parts
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.labels import short_names
 from causeway.plotting.drawing.page import svg_of, write
-from causeway.plotting.figures import device_time, efficiency, stragglers
 from causeway.plotting.figures.bins import draw_bins
 from causeway.plotting.figures.causal_graph import draw_causal_graph
-from causeway.plotting.figures.device_time import draw_step_waterfall, draw_waiting, usual_step
 from causeway.plotting.figures.kernel_agreement import HEAD, draw_kernel_agreement
 from causeway.plotting.figures.kernels import draw_kernels
-from causeway.plotting.figures.steps import draw_steps
 from causeway.plotting.pages.causes_page import draw_as_published, draw_causal_graphs, draw_examined_causes
 
 if TYPE_CHECKING:
@@ -34,33 +31,6 @@ def main(job) -> None:
             made = [path for path in map(Path, job.output) if path.parent == folder / "figures"]
             inputs = [job.input.clocks, *(path for path in job.input.targets if folder in Path(path).parents)]
             parts.do(f"figures of {target}", partial(draw_target, job, folder), made, inputs)
-        if hasattr(job.output, "waiting"):
-            names = ("efficiency", "lost_time", "rank_map", "stragglers", "steps", "waiting", "step_waterfall")
-            given = ("efficiency", "efficiency_table", "stragglers", "steps", "step_table", "waiting")
-            made = [getattr(job.output, name) for name in names]
-            parts.do("figures of device time", lambda: draw_device_time(job), made, [job.input[name] for name in given])
-
-
-def draw_device_time(job) -> None:
-    """Draw where the device time of a dataset goes: trees, waterfall, map of ranks over time, late ranks, steps, idle
-    time.
-    """
-    name = job.wildcards.dataset
-    given = job.input
-    made = job.output
-    measured = read_json(given.efficiency)
-    note = device_time.aligned_by(measured["clocks"])
-    write(efficiency.draw_efficiency_trees(measured, name), made.efficiency)
-    write(device_time.draw_lost_time(measured, name), made.lost_time)
-    write(device_time.draw_rank_map(read_table(given.efficiency_table, "efficiency"), name, note), made.rank_map)
-    write(stragglers.draw_stragglers(read_json(given.stragglers), name), made.stragglers)
-    write(draw_steps(read_json(given.steps), read_table(given.step_table, "steps"), name), made.steps)
-    waiting = read_rows_of_run(given.waiting, "waiting")
-    why = table_metadata(given.waiting).get("why")
-    write(draw_waiting(waiting, dataset=name, why=why), made.waiting)
-    table = read_table(given.step_table, "steps")
-    waits = read_rows_of_run(given.waiting, "waiting", usual_step(table))
-    write(draw_step_waterfall(table, waits, dataset=name), made.step_waterfall)
 
 
 def draw_target(job, folder: Path) -> None:

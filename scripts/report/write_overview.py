@@ -1,4 +1,4 @@
-"""The report of a run: findings, stall reasons, explorers, the overview, and the record of what was made of what."""
+"""The report of a run: findings, stall reasons, explorers, the overview, and what was made of what."""
 
 import json
 from dataclasses import fields
@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from causeway.core.files.json_documents import SCHEMA_FOLDER
 from causeway.core.files.research_object import installed_versions, research_object
 from causeway.core.files.whole_files import write_whole
 from causeway.core.logs import LOG, failing_clearly
@@ -15,10 +16,9 @@ from causeway.core.results import (
     read_comparisons,
     read_rows_of_run,
     read_searches,
-    record_checksums,
     tables_by_target,
 )
-from causeway.core.tables import SCHEMA_FOLDER, read_json, read_table, write_json
+from causeway.core.tables import read_json, read_table, write_json
 from causeway.findings.collection import ResultFiles, findings_document
 from causeway.levels.explorer.explorer import write_explorer
 from causeway.numeric.parts import Parts
@@ -71,12 +71,10 @@ def main(job) -> None:
             pairs = [*given.comparisons, *(Path(path).with_suffix(".parquet") for path in given.comparisons)]
             names = [dataset_of(path) for path in given.quality]
             parts.do("list of interactive figures", lambda: write_list(job), index, pairs, names)
-            drawn = {*map(str, given.figures)} - {*shown_figures(job)}
-            inputs = [*(path for path in given if str(path) not in drawn), made.findings, *made.stalls]
+            inputs = [*given, made.findings, *made.stalls]
             needs = ["findings", *(f"stall reasons of {dataset_of(path)}" for path in made.stalls)]
             choices = [params.shown, params.links, params.levels]
             parts.do("overview", lambda: write_page(job), [made.page, made.front], inputs, choices, needs)
-        record_checksums(Path(made.record), Path(made.times))
 
 
 def of_dataset(job, path: str) -> list[str]:
@@ -184,12 +182,6 @@ def write_page(job) -> None:
     write(page, job.output.page)
 
 
-def shown_figures(job) -> list[str]:
-    """Return the figures that stand inside the page; it links to the others."""
-    names = {"steps.svg", "waiting.svg", "step_waterfall.svg"}
-    return [path for path in map(str, job.input.figures) if Path(path).name in names]
-
-
 def views(job) -> list[DatasetView]:
     """Return the datasets in the order of their quality documents, each with its targets in the order of their
     kernels tables.
@@ -208,7 +200,7 @@ def views(job) -> list[DatasetView]:
     step_tables = {dataset_of(path): read_table(path, "steps") for path in job.input.step_tables}
     waiting = {dataset_of(path): read_rows_of_run(path, "waiting") for path in job.input.waiting}
     drawn: dict[str, dict] = {}
-    for path in map(Path, shown_figures(job)):
+    for path in map(Path, job.input.figures):
         drawn.setdefault(path.parents[1].name, {})[path.stem] = svg_of(path)
     paths = {dataset_of(path): read_table(path, "critical_path") for path in job.input.critical_paths}
     replays = {dataset_of(path): read_table(path, "replay") for path in job.input.replays}

@@ -134,6 +134,6 @@ def test_jobs_of_small_exports_fit_into_half_an_hour(tmp_path, datasets):
 
 
 def test_the_groups_name_rules_that_exist():
-    rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "rules").glob("*.smk"))
+    rules = "".join(path.read_text(encoding="utf-8") for path in [*(ROOT / "rules").glob("*.smk"), ROOT / "Snakefile"])
     named = {*re.findall(r"^rule (\w+):", rules, re.M), *re.findall(r"^use rule \w+ as (\w+) with:", rules, re.M)}
     assert [name for name in PROFILE["groups"] if name not in named] == []

@@ -27,7 +27,7 @@ def rules():
     its entry scripts.
     """
     found = {}
-    for path in RULE_FILES:
+    for path in [*RULE_FILES, ROOT / "Snakefile"]:
         text = path.read_text(encoding="utf-8")
         looped = [(name, "", body) for name, body in RULES_OF_A_LOOP.findall(text)]
         for name, other, body in [*RULE.findall(text), *looped]:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from causeway.core.errors import TableError
-from causeway.core.files.checked_parquet import ADVICE, CheckedParquet
+from causeway.core.files.checked_parquet import CheckedParquet
 from causeway.core.files.checksums import RECORD, checksum
+from causeway.core.files.json_documents import ADVICE
 from causeway.core.tables import SCHEMAS, open_table, read_json
 
 _UNCHANGED: set[tuple[object, ...]] = set()

@@ -14,8 +14,7 @@ from causeway.api.sql import run_query, table_relation
 from causeway.core.clock import clocks_of
 from causeway.core.errors import CausewayError
 from causeway.core.files.checked_parquet import CheckedParquet
-from causeway.core.files.listing import MARKS
-from causeway.core.results import read_listing
+from causeway.core.files.listing import MARKS, read_listing
 from causeway.core.tables import read_json
 from causeway.core.vocabulary import KERNEL_VARIABILITY
 from causeway.plotting.interactive.look import DARK, template

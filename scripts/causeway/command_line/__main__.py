@@ -22,13 +22,6 @@ from causeway.command_line.analysis_folder import (
     settings_of,
     write_analysis,
 )
-from causeway.command_line.check import (
-    Described,
-    describe_export,
-    describe_run,
-    perhaps_one_run,
-    same_recordings_of_runs,
-)
 from causeway.command_line.configuration_check import check_settings, limits_in_words, merged
 from causeway.command_line.exports_found import FoundExport, search_exports
 from causeway.command_line.first_screen_lines import first_screen_lines
@@ -40,12 +33,11 @@ from causeway.command_line.run_workflow import INTERRUPTED, run_workflow, snakem
 from causeway.command_line.table_targets import table_targets
 from causeway.core.errors import CausewayError
 from causeway.core.files.checksums import RECORD, differences, in_words, left_over_in_words
-from causeway.core.files.listing import LISTING
+from causeway.core.files.json_documents import read_json
+from causeway.core.files.listing import LISTING, read_listing
 from causeway.core.files.machine_errors import fault_behind, sentence
 from causeway.core.formatting import counted
 from causeway.core.installation import VERSION
-from causeway.core.results import read_listing
-from causeway.core.tables import read_json
 from causeway.core.vocabulary import INCONCLUSIVE, NO_LIMIT
 from causeway.readers.common.kernel_names import clean_text
 
@@ -313,6 +305,15 @@ def _check(options: argparse.Namespace) -> int:
     """Say what each export holds, then what shows when those of a run are compared; 1 if one cannot be read, else
     `IN_PART` if only a part of one can be.
     """
+    # the readers, which no other command needs, take as long to load as all else
+    from causeway.command_line.check import (
+        Described,
+        describe_export,
+        describe_run,
+        perhaps_one_run,
+        same_recordings_of_runs,
+    )
+
     read: list[tuple[FoundExport, dict[str, Any]]] = []
     runs: dict[str, list[Described]] = {}
     with tempfile.TemporaryDirectory(prefix="causeway-check-") as folder:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from itertools import groupby
 from pathlib import Path
 
-from causeway.core.tables import read_json
+from causeway.core.files.json_documents import read_json
 from causeway.readers.common.kernel_names import clean_text
 
 WIDEST = 110

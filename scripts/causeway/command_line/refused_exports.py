@@ -5,10 +5,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from causeway.core.files.json_documents import read_json
 from causeway.core.formatting import first_of
 from causeway.core.sheet import Export, read_sheet
-from causeway.core.tables import read_json
-from causeway.inputs.quality import same_recordings
 from causeway.readers.common.kernel_names import clean_text
 
 MOST_NAMED = 5
@@ -72,6 +71,10 @@ class RefusedExports:
     def same_recordings(self) -> list[str]:
         """Return a line for each recording that more than one export holds, for the end of a run."""
         read = [(export, document) for export in self.exports if (document := self._document(export)) is not None]
+        if len(read) < 2:
+            return []
+        from causeway.inputs.quality import same_recordings  # with Arrow, for which a single export need not wait
+
         names = {id(document): f"{Path(export.source).name} ({export.dataset})" for export, document in read}
         groups = same_recordings(document for _, document in read)
         return [

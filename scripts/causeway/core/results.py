@@ -8,10 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.core.errors import CausewayError
-from causeway.core.files.checksums import damaged, named, output_folders, recorded, times
-from causeway.core.files.listing import LISTING, Listing
-from causeway.core.tables import open_table, read_json, read_table, write_json
+from causeway.core.tables import open_table, read_json, read_table
 
 EXAMINED = ("refutations", "whatif", "slow_launches")
 """Tables of a search beside its contributions, each a file of that name."""
@@ -227,39 +224,3 @@ def read_rows_of_run(path: str | Path, name: str, step: int | None = None) -> pa
     with open_table(path, name) as file:
         parts = [file.read_row_group(group).filter(wanted) for group in range(file.num_row_groups)]
         return pa.concat_tables([file.schema_arrow.empty_table(), *parts])
-
-
-def read_listing(results: Path) -> Listing | None:
-    """Return what the configuration of the last run has; None where no run has listed it.
-
-    Raises
-    ------
-    TableError
-        If the file is damaged.
-    """
-    path = results / LISTING
-    if not path.is_file():
-        return None
-    document = read_json(path, "listing")
-    return Listing((*document["datasets"], *document["reduced"]), tuple(document["comparisons"]))
-
-
-def record_checksums(record: Path, seen: Path) -> None:
-    """Write the checksum of each result into `record`, and into `seen` when each was last changed.
-
-    Raises
-    ------
-    CausewayError
-        If a file is another than was recorded before though nothing wrote it; the records stay.
-    """
-    now = times(record.parent)
-    files = recorded(record.parent, read_listing(record.parent))
-    if record.is_file() and seen.is_file():
-        lines = named(damaged(read_json(record, "checksums")["files"], read_json(seen), files, now))
-        if lines:
-            heading = f"{record.parent}: results are not as they were recorded, though no job wrote them"
-            advice = "`snakemake verify --cores 1` says what makes them again"
-            raise CausewayError("\n".join([heading, *lines, advice]))
-    document = {"schema_version": "1", "files": files, "folders": output_folders(record.parent)}
-    write_json(document, record, "checksums")
-    write_json(now, seen)

@@ -1,16 +1,14 @@
-"""Reads and writes all Parquet tables of Causeway, and JSON documents, which are validated when written.
+"""Reads and writes all Parquet tables of Causeway.
 
 The tables themselves are described in `core.schemas`. Each file's metadata holds the schema's name and version and, for
 tables made from an export, the source and its SHA-256.
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +16,9 @@ import pyarrow.parquet as pq
 
 from causeway.core.codes import COPY_KINDS, KERNEL_CLASSES, MEMORY_KINDS
 from causeway.core.errors import TableError
-from causeway.core.files.checked_parquet import ADVICE, CheckedParquet
-from causeway.core.files.machine_errors import fail_if_of_the_machine
-from causeway.core.files.whole_files import finish, partial_of, write_whole
-from causeway.core.installation import workflow_folder
+from causeway.core.files.checked_parquet import CheckedParquet
+from causeway.core.files.json_documents import ADVICE, read_json, write_json
+from causeway.core.files.whole_files import finish, partial_of
 from causeway.core.schemas import LAUNCH_SHAPE, OPEN_ENDED, OPTIONAL_COLUMNS, SCHEMA_VERSION, SCHEMAS, STATISTICS
 
 __all__ = [
@@ -52,7 +49,6 @@ __all__ = [
     "write_table",
 ]
 
-SCHEMA_FOLDER = workflow_folder() / "config" / "schemas"
 ROW_GROUP_ROWS = 512 * 1024
 """Rows per row group: large enough to decode at full speed, small enough to stream (`tests/bench`)."""
 STRETCH_ROWS = 64 * 1024
@@ -369,59 +365,3 @@ def table_metadata(path: str | Path) -> dict[str, str]:
 def unit_of(field: pa.Field) -> str:
     """Return a column's unit in words, or '' for plain numbers."""
     return (field.metadata or {}).get(b"unit", b"").decode()
-
-
-def write_json(value: object, path: str | Path, schema: str | None = None) -> None:
-    """Write a JSON document with sorted keys, so that equal values give equal bytes; under a temporary name first.
-
-    Parameters
-    ----------
-    value : object
-        Of dicts, lists, texts, numbers, booleans and None.
-    path : path
-    schema : str or None
-        Name of a schema `config/schemas/<schema>.schema.json` that the document must match.
-
-    Raises
-    ------
-    TableError
-        If the document does not match the schema; nothing is written.
-    ValueError
-        If a number is NaN or infinite; nothing is written.
-    """
-    path = Path(path)
-    if schema is not None:
-        _check_document(value, schema, path)
-    write_whole(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-def _check_document(value: object, schema: str, path: Path, advice: str = "") -> None:
-    from jsonschema import Draft202012Validator
-
-    rules = json.loads((SCHEMA_FOLDER / f"{schema}.schema.json").read_text(encoding="utf-8"))
-    for error in Draft202012Validator(rules).iter_errors(value):
-        raise TableError(f"{path}: does not fit schema {schema} at {error.json_path}: {error.message[:300]}{advice}")
-
-
-def read_json(path: str | Path, schema: str | None = None) -> dict[str, Any]:
-    """Read a JSON document that a rule of Causeway wrote.
-
-    Parameters
-    ----------
-    path : path
-    schema : str or None
-        Name of a schema that the document must match, where one that was damaged or changed must not pass.
-
-    Raises
-    ------
-    TableError
-        If there is no such file, it is no JSON, or it does not match the schema.
-    """
-    try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        fail_if_of_the_machine(error, f"reading {path}")
-        raise TableError(f"{path}: not a readable JSON document ({error}); {ADVICE}") from None
-    if schema is not None:
-        _check_document(document, schema, Path(path), f"; {ADVICE}")
-    return document

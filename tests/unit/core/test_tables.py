@@ -12,6 +12,7 @@ import pytest
 
 from causeway.core import tables
 from causeway.core.errors import TableError
+from causeway.core.files import json_documents
 from causeway.core.files.machine_errors import MachineError
 
 KERNELS = pa.table(
@@ -93,7 +94,7 @@ def test_an_interrupted_writer_leaves_no_table_that_looks_whole(tmp_path):
 
 
 def test_json_is_sorted_whole_and_validated(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "SCHEMA_FOLDER", tmp_path)
+    monkeypatch.setattr(json_documents, "SCHEMA_FOLDER", tmp_path)
     (tmp_path / "toy.schema.json").write_text(
         json.dumps({"type": "object", "additionalProperties": False, "properties": {"a": {"type": "integer"}}})
     )

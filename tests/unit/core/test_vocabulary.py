@@ -8,7 +8,8 @@ import re
 import pytest
 
 from causeway.core import codes, vocabulary
-from causeway.core.tables import SCHEMA_FOLDER, SCHEMAS
+from causeway.core.files.json_documents import SCHEMA_FOLDER
+from causeway.core.tables import SCHEMAS
 from causeway.efficiency.trees.trees import DEVICE_FORMULAS, HOST_FORMULAS, host_tree, scalability
 from causeway.plotting.figures import device_time as figure
 from support import ROOT

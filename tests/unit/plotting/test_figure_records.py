@@ -62,13 +62,15 @@ def bodies():
             yield body.split(":", 1)[0].removeprefix("rule "), body
 
 
-def test_what_renders_a_page_waits_for_the_templates():
-    """A changed template draws again what is made from it."""
+def test_what_draws_waits_for_the_templates_and_the_style():
+    """A changed template or style draws again what is made from it."""
     pages = [
         name
         for name, body in bodies()
         if (found := re.search(r'"\.\./scripts/(\w+/\w+\.py)"', body))
-        and re.search(r"causeway\.plotting\.(pages|overview)\b", (SCRIPTS / found[1]).read_text(encoding="utf-8"))
+        and re.search(
+            r"causeway\.plotting\.(figures|pages|overview)\b", (SCRIPTS / found[1]).read_text(encoding="utf-8")
+        )
     ]
     assert len(pages) >= 5
     waiting = [name for name, body in bodies() if re.search(r'assets=\[?assets\("plotting/drawing"\)', body)]

@@ -2,6 +2,6 @@
 
 What the tables in them hold stands in `schemas`.
 
-Imports run from left to right: `checked_parquet`, `checksums`, `finished_parts`, `research_object` > `listing`,
-`machine_errors`, `whole_files`, `file_state`, `source_names`, `yaml_files`.
+Imports run from left to right: `checked_parquet`, `checksums`, `finished_parts`, `research_object` > `listing` >
+`json_documents` > `machine_errors`, `whole_files`, `file_state`, `source_names`, `yaml_files`.
 """

@@ -8,10 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from causeway.core.errors import TableError
+from causeway.core.files.json_documents import ADVICE
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 
-ADVICE = "delete it, or the whole folder where a rule writes a folder (such as `tables/{export}`), and run again"
-"""What helps against any damaged result: a file in a folder that is one output is made again with that folder only."""
 DAMAGE = (pa.ArrowException, OSError, ValueError)
 """What pyarrow raises for damaged files."""
 

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from causeway.core.files.listing import LISTING, Listing
+from causeway.core.errors import CausewayError
+from causeway.core.files.json_documents import read_json, write_json
+from causeway.core.files.listing import LISTING, Listing, read_listing
 from causeway.core.files.whole_files import SUFFIX
 
 NOT_RESULTS = ("logs", "benchmarks")
@@ -52,6 +54,27 @@ def recorded(results: Path, listing: Listing | None = None) -> dict[str, str]:
 def times(results: Path) -> dict[str, int]:
     """Return when each file of a results folder was last changed, ns since 1970, by its path in it."""
     return {inside.as_posix(): (results / inside).stat().st_mtime_ns for inside in result_files(results)}
+
+
+def record_checksums(record: Path, seen: Path) -> None:
+    """Write the checksum of each result into `record`, and into `seen` when each was last changed.
+
+    Raises
+    ------
+    CausewayError
+        If a file is another than was recorded before though nothing wrote it; the records stay.
+    """
+    now = times(record.parent)
+    files = recorded(record.parent, read_listing(record.parent))
+    if record.is_file() and seen.is_file():
+        lines = named(damaged(read_json(record, "checksums")["files"], read_json(seen), files, now))
+        if lines:
+            heading = f"{record.parent}: results are not as they were recorded, though no job wrote them"
+            advice = "`snakemake verify --cores 1` says what makes them again"
+            raise CausewayError("\n".join([heading, *lines, advice]))
+    document = {"schema_version": "1", "files": files, "folders": output_folders(record.parent)}
+    write_json(document, record, "checksums")
+    write_json(now, seen)
 
 
 def damaged(record: dict[str, str], seen: dict[str, int], files: dict[str, str], now: dict[str, int]) -> "Differences":

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+
+from causeway.core.files.json_documents import read_json
 
 LISTING = "datasets.json"
 MARKS = ("quality.json", "tables")
@@ -40,3 +42,18 @@ class Listing:
             if len(path) > 2 and path[0] == "compare" and path[1] not in self.comparisons:
                 files[name] = f"compare/{path[1]}"
         return files
+
+
+def read_listing(results: Path) -> Listing | None:
+    """Return what the configuration of the last run has; None where no run has listed it.
+
+    Raises
+    ------
+    TableError
+        If the file is damaged.
+    """
+    path = results / LISTING
+    if not path.is_file():
+        return None
+    document = read_json(path, "listing")
+    return Listing((*document["datasets"], *document["reduced"]), tuple(document["comparisons"]))

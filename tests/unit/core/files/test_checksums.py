@@ -11,9 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from causeway.command_line.__main__ import main as causeway
-from causeway.core.files.checksums import MARKER, Differences, differences, in_words, recorded
+from causeway.core.files.checksums import MARKER, Differences, differences, in_words, record_checksums, recorded
 from causeway.core.logs import failing_clearly
-from causeway.core.results import record_checksums
 from causeway.core.tables import read_json, write_json
 from report import verify
 from support import ROOT

@@ -1,0 +1,72 @@
+"""Reads and writes JSON documents, which are validated when written. It does without Arrow, so that what reads no table
+starts at once.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from causeway.core.errors import TableError
+from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.whole_files import write_whole
+from causeway.core.installation import workflow_folder
+
+SCHEMA_FOLDER = workflow_folder() / "config" / "schemas"
+ADVICE = "delete it, or the whole folder where a rule writes a folder (such as `tables/{export}`), and run again"
+"""What helps against any damaged result: a file in a folder that is one output is made again with that folder only."""
+
+
+def write_json(value: object, path: str | Path, schema: str | None = None) -> None:
+    """Write a JSON document with sorted keys, so that equal values give equal bytes; under a temporary name first.
+
+    Parameters
+    ----------
+    value : object
+        Of dicts, lists, texts, numbers, booleans and None.
+    path : path
+    schema : str or None
+        Name of a schema `config/schemas/<schema>.schema.json` that the document must match.
+
+    Raises
+    ------
+    TableError
+        If the document does not match the schema; nothing is written.
+    ValueError
+        If a number is NaN or infinite; nothing is written.
+    """
+    path = Path(path)
+    if schema is not None:
+        _check_document(value, schema, path)
+    write_whole(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _check_document(value: object, schema: str, path: Path, advice: str = "") -> None:
+    from jsonschema import Draft202012Validator
+
+    rules = json.loads((SCHEMA_FOLDER / f"{schema}.schema.json").read_text(encoding="utf-8"))
+    for error in Draft202012Validator(rules).iter_errors(value):
+        raise TableError(f"{path}: does not fit schema {schema} at {error.json_path}: {error.message[:300]}{advice}")
+
+
+def read_json(path: str | Path, schema: str | None = None) -> dict[str, Any]:
+    """Read a JSON document that a rule of Causeway wrote.
+
+    Parameters
+    ----------
+    path : path
+    schema : str or None
+        Name of a schema that the document must match, where one that was damaged or changed must not pass.
+
+    Raises
+    ------
+    TableError
+        If there is no such file, it is no JSON, or it does not match the schema.
+    """
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        fail_if_of_the_machine(error, f"reading {path}")
+        raise TableError(f"{path}: not a readable JSON document ({error}); {ADVICE}") from None
+    if schema is not None:
+        _check_document(document, schema, Path(path), f"; {ADVICE}")
+    return document
