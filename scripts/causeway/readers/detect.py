@@ -17,9 +17,13 @@ from causeway.readers.registry import DETECTION_ORDER, FORMATS
 LONGEST_HEADING = 100
 """Characters beyond which a cell of a CSV file is no column's name."""
 
-_NCU_HEADER = re.compile(rb'^(?:\xef\xbb\xbf)?"?ID"?([,;\t])"?Process ID"?\1', re.MULTILINE)
+NCU_HEADER = re.compile(
+    rb'^(?:\xef\xbb\xbf)?"?ID"?([,;\t])"?(?:Process ID"?\1|Kernel Name"?\1[^\n]*(?:Metric Name|[a-z0-9]__[a-z]))',
+    re.MULTILINE,
+)
+"""How a header of Nsight Compute begins: in full, or without the columns of processes and hosts."""
 _NCU_PAGE = re.compile(rb"^[ \t]*Section: [^\n]+\n[ \t]*-{9,}", re.MULTILINE)
-_NCU_MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
+NCU_MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 _NCU_PIVOT = re.compile(rb'"?Metric Name"?[,;\t][^\n]*[a-z0-9]__[a-z]')
 _NVPROF_BANNER = re.compile(rb"==\d+== |=======+ (?:Profiling|Warning|NVPROF)")
 _NVPROF_LINE = re.compile(rb"^==\d+== (?:NVPROF is profiling|Profiling (?:application|result))", re.MULTILINE)
@@ -119,7 +123,7 @@ def _has_printed_activities(text: bytes) -> bool:
 
 def _detect_printed(text: bytes) -> str | None:
     """Return the format of a profiler that writes below what a program prints, by a line of its own."""
-    if any(pattern.search(text) for pattern in (_NCU_HEADER, _NCU_MESSAGE, _NCU_PAGE)):
+    if any(pattern.search(text) for pattern in (NCU_HEADER, NCU_MESSAGE, _NCU_PAGE)):
         return "ncu"
     if _NCU_PIVOT.match(_text_of(text)):
         return "ncu"

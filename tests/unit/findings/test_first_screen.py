@@ -388,6 +388,8 @@ def test_names_of_kernels_keep_what_tells_them_apart(name, said):
         ("multi_tensor", "aten::_foreach_add_", "compute", "optimizer and foreach"),
         ("vectorized_elementwise_kernel", "aten::native_layer_norm", "compute", "normalisation"),
         ("_occa_weightedNorm2_0", "aten::linalg_vector_norm", "compute", "reductions"),
+        ("NormKernel1", None, "compute", "reductions"),
+        ("__omp_offloading_30_57b9f__QMnorm_modPnorm_l23", None, "compute", "reductions"),
         ("ncclDevKernel_AllReduce", None, "communication", "collectives"),
         ("acme::ep::dispatch", None, "communication", "exchange between GPUs"),
         ("__amd_rocclr_copyBuffer", "aten::copy_", "memory", "copies"),

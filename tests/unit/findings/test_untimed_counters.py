@@ -12,7 +12,7 @@ from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan
 
 
-def answers(folder, values, counters):
+def answers(folder, values, counters, **of_run):
     """Return what is said of four launches of two kernels, the second and the fourth of copy_kernel."""
     tables_of = {
         "counters": {"configuration": [0, 1, 0, 1], **counters},
@@ -22,7 +22,9 @@ def answers(folder, values, counters):
     for name, columns in tables_of.items():
         pq.write_table(pa.table(columns), folder / f"{name}.parquet")
     given = tables(
-        efficiency={}, targets={}, folders=[folder], capabilities=[{"tables": {"counters": 4}, "values": values}]
+        folders=[folder],
+        capabilities=[{"tables": {"counters": 4}, "values": values}],
+        **{"efficiency": {}, "targets": {}, **of_run},
     )
     return [(line.question, line.answer) for line in plan(DatasetFacts(given))]
 
@@ -108,3 +110,20 @@ def test_counters_that_do_not_add_up_are_told_by_their_means(tmp_path):
     assert answers(tmp_path, {"GPUBusy": "percent", "names": ""}, counters)[1:] == [
         ("What fills the time", "On average: GPUBusy 70 %.")
     ]
+
+
+def test_counters_beside_times_are_told_too_those_in_per_cent_first(tmp_path):
+    """rocprof with metrics and `--timestamp on`: only the times were said."""
+    counters = {
+        "VALUInsts": [8.0, 2.0, 5.0, 1.0],
+        "VALUBusy": [60.0, 70.0, 80.0, 70.0],
+        "gpu_time": [1.0, 9.0, 1.0, 9.0],
+    }
+    units = {"VALUInsts": "", "VALUBusy": "percent", "gpu_time": "ns"}
+    row = {"operator": None, "class": "compute", "launches": 2, "value_median": 1.0}
+    rows = [
+        {**row, "kernel": number, "short_name": name, "name": name, "value_sum": total}
+        for number, (name, total) in enumerate((("gemm_kernel", 2.0), ("copy_kernel", 18.0)))
+    ]
+    said = answers(tmp_path, units, counters, targets={"gpu_time": rows}, units={"gpu_time": "ns"})
+    assert said[-1] == ("What fills the time", "On average: VALUBusy 70 %, VALUInsts 4.")

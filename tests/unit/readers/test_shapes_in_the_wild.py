@@ -122,6 +122,12 @@ def test_a_profile_of_tensorrt_is_told_to_be_one_of_layers(tmp_path):
     assert "`nsys profile`" in error["advice"]
 
 
+def test_a_table_of_times_of_an_intel_tool_is_told_to_be_a_summary(tmp_path):
+    table = "    Kernel, Calls, SIMD, Time (ns),  Time (%)\n      GEMM,     4,   32,    174828, 100.00\n"
+    error = read(tmp_path, "log.txt", f"=== Device Timing Results: ===\n\nTotal Time (ns): 3707\n\n{table}").error
+    assert "a summary of Intel's unitrace" in error["found"]
+
+
 def test_ncu_with_a_blank_line_below_the_header_and_a_metric_that_is_not_there(tmp_path):
     rows = [
         ncu_row(0, "dram__throughput.avg.pct_of_peak_sustained_elapsed", "", "n/a"),

@@ -43,6 +43,7 @@ _SURE = (
     ("matrix products", re.compile(r"^fused_moe|grouped_gemm", re.IGNORECASE)),
     ("embeddings", re.compile(r"embedding", re.IGNORECASE)),
     ("changes of layout", re.compile(r"n[cd]*hw_?to_?n[cd]*hw", re.IGNORECASE)),
+    ("reductions", re.compile(r"^norm_?kernel|^__omp_offloading_\w*norm(?!al)", re.IGNORECASE)),
 )
 """Work that a kernel's name tells, whatever its operator is called."""
 _WORK = tuple((work, re.compile(pattern, re.IGNORECASE)) for work, pattern in WORK)

@@ -40,9 +40,9 @@ PER_CENT = ("OccupancyPercent",)
 LEVELS = {"DRAM": ("gpu_dram",), "L2": ("l2_throughput",), "L1": ("l1_throughput",)}
 ALLOWED = ("Theoretical_Occupancy", "sm__maximum_warps_per_active_cycle_pct")
 BLOCK_LIMITS = {
+    "blocks": ("Block_Limit_SM", "launch__occupancy_limit_blocks"),
     "registers": ("Block_Limit_Registers", "launch__occupancy_limit_registers"),
     "shared memory": ("Block_Limit_Shared_Mem", "launch__occupancy_limit_shared_mem"),
-    "blocks": ("Block_Limit_SM", "launch__occupancy_limit_blocks"),
     "warps": ("Block_Limit_Warps", "launch__occupancy_limit_warps"),
 }
 """Blocks on a multiprocessor at once, by what limits them; the least counts."""
@@ -142,12 +142,14 @@ def counter_facts(tables: RunTables, most: int) -> list[CounterFact]:
 
 
 def counter_means(tables: RunTables, most: int) -> list[tuple[str, str, float]]:
-    """Return the first counters that are numbers, each with its unit and its mean over the launches that have it."""
+    """Return the first counters that are numbers but no time, those in per cent before others, each with its unit and
+    its mean over the launches that have it.
+    """
     import duckdb
 
     means: list[tuple[str, str, float]] = []
-    units = {name: unit for export in tables.capabilities for name, unit in export["values"].items()}
-    for name, unit in units.items():
+    units = {name: unit for export in tables.capabilities for name, unit in export["values"].items() if unit != "ns"}
+    for name, unit in sorted(units.items(), key=lambda pair: pair[1] != "percent"):
         column = '"' + name.replace('"', '""') + '"'
         sums = [
             duckdb.execute(

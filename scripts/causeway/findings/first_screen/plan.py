@@ -331,7 +331,8 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         lines += [
             ScreenLine(question=FILLS, answer=words.of_counter(fact)) for fact in counter_facts(tables, MOST_PEAKS)
         ]
-    if [line.question for line in lines] == [RUN] and (means := counter_means(tables, MOST_MEANS)):
+    asked = [line.question for line in lines]
+    if (asked == [RUN] or (asked == [RUN, FILLS] and lines[0].ns)) and (means := counter_means(tables, MOST_MEANS)):
         lines.append(ScreenLine(question=FILLS, answer=words.of_means(means)))
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)

@@ -475,9 +475,11 @@ def of_peak(fact: PeakFact) -> str:
     level = _level(fact)
     bound = [name for name, share in measured.items() if share >= BOUND or (name == "memory" and level)]
     why = "small launches or latency"
-    if fact.allowed is not None and fact.allowed < LITTLE_ALLOWED and fact.limited_by is not None:
+    allowed = 1.0 if fact.allowed is None else fact.allowed
+    reached = fact.occupancy is None or 2 * fact.occupancy >= allowed
+    if reached and allowed < LITTLE_ALLOWED and fact.limited_by is not None:
         allow = "allows" if fact.limited_by == "shared memory" else "allow"
-        why = f"its {fact.limited_by} {allow} {percent(fact.allowed)} of the warps at once"
+        why = f"its {fact.limited_by} {allow} {percent(allowed)} of the warps at once"
     verdict = f"; bound by neither: {why}" if len(measured) > 1 else ""
     verdict = f"; bound by {' and '.join(bound)}{level}" if bound else verdict
     weight = time(fact.total_ns) if fact.total_ns else counted(fact.launches, "launch")

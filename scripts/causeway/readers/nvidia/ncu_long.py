@@ -11,6 +11,7 @@ import io
 import math
 import re
 from array import array
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from causeway.readers.common.kernel_names import clean_text, short_name
 from causeway.readers.common.numbers import base_unit, integer, notation, scaled_integer, sizes_of, without_instances
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_lines import MendedLines
+from causeway.readers.detect import NCU_HEADER, NCU_MESSAGE
 from causeway.readers.sink.counter_table import CounterTable
 from causeway.readers.sink.sink import Sink
 
@@ -38,11 +40,6 @@ MOST_RULES = 1000
 LONGEST_RULE = 1000
 """Characters of a rule's name, and of its text, that are kept."""
 
-HEADER = ["ID", "Process ID"]
-"""How a header begins."""
-
-_HEADER = re.compile(r'^\ufeff?"?ID"?([,;\t])"?Process ID"?\1')
-_CSV = re.compile(rb'^(?:\xef\xbb\xbf)?"?ID"?([,;\t])"?Process ID"?\1', re.MULTILINE)
 _LAUNCH = re.compile(
     r"\s*(?P<kernel>\S.*?)(?:,? (?P<grid>\([\d, ]+\))x(?P<block>\([\d, ]+\))|, \d{4}-\w{3}-\d\d [\d:]+), Context \w+,"
     r" Stream \w+(?:, Device (?P<device>\d+), CC (?P<compute_capability>[\d.]+))?\s*"
@@ -50,7 +47,6 @@ _LAUNCH = re.compile(
 """The line with which a printed page begins a launch."""
 _PROCESS = re.compile(r"\[(\d+)\] \S+@\S+\s*")
 _ESTIMATE = re.compile(r"\s*OPT\s+Est\. (Local )?Speedup: ([\d.,]+)%\s*")
-_MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 ADVICE = (
     "Capture again with `ncu --csv --page details` (or raw) and check that kernels run; the messages in the file say"
     " what went wrong."
@@ -68,7 +64,7 @@ def probe(path: Path) -> bool:
     except OSError as error:
         fail_if_of_the_machine(error)
         return False
-    return bool(_CSV.search(head) or _MESSAGE.search(head) or _is_printed(head))
+    return bool(NCU_HEADER.search(head) or NCU_MESSAGE.search(head) or _is_printed(head))
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -81,7 +77,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     """
     head = first_bytes(path, PRINTED_BYTES)
     made = sink.folder / ".printed.csv"
-    if not _CSV.search(head) and _is_printed(head):
+    if not NCU_HEADER.search(head) and _is_printed(head):
         _write_rows(path, made)
         path = made
     try:
@@ -121,7 +117,7 @@ def _write_rows(path: Path, made: Path) -> None:
         spans: list[tuple[int, int]] = []
         says: list[str] = []
         estimate = None
-        for line in text:
+        for line in chain(text, ["\n"]):
             bare = line.rstrip()
             dashes = [match.span() for match in re.finditer("-+", bare)] if not bare.strip(" -") else []
             if estimate and (dashes or not bare):
@@ -264,8 +260,8 @@ class NcuReader:
         none_profiled = False
         number = 0
         for number, line in enumerate(iter(text.readline, ""), 1):
-            if header := _HEADER.match(line):
-                self.delimiter = header[1]
+            if header := NCU_HEADER.match(line.encode()):
+                self.delimiter = header[1].decode()
                 return next(csv.reader([line.removeprefix("\ufeff")], delimiter=self.delimiter)), number
             if match := re.match(r"==(ERROR|WARNING)==", line):
                 counts[match[1]] += 1
@@ -289,6 +285,7 @@ class NcuReader:
                 ADVICE,
             )
         self.columns = position
+        self.begins = header[:2]
         rules = {ours: header.index(raw) for ours, raw in self.map["rules"].items() if raw in header}
         self.rule_columns = rules if len(rules) == len(self.map["rules"]) else {}
         self.width = len(header)
@@ -318,13 +315,14 @@ class NcuReader:
         return launch is None or self.metrics_of[launch] + 1 < max(self.metrics_of)
 
     def _key(self, row: list[str]) -> tuple:
-        return self.segment, row[self.columns["process"]], row[self.columns["launch"]]
+        process = row[self.columns["process"]] if "process" in self.columns else "0"
+        return self.segment, process, row[self.columns["launch"]]
 
     def _row(self, held: tuple[list[str], int]) -> None:
         row, line = held
         if not row:
             return
-        if row[:2] == HEADER:  # several captures, one after the other, perhaps with other columns
+        if row[:2] == self.begins:  # several captures, one after the other, perhaps with other columns
             if self._lacking(row):
                 self.other_page = line
                 return

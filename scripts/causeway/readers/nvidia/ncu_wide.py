@@ -43,8 +43,8 @@ from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
 
 BLOCK_VALUES = 1 << 20
-HEADER = ["ID", "Process ID"]
-"""How a page's header begins."""
+HEADERS = (["ID", "Process ID"], ["ID", "Kernel Name"])
+"""How a page's header begins: in full, or without the columns of processes and hosts."""
 
 NO_KERNEL = "(all launches)"
 """The kernel of a page without kernel names."""
@@ -103,7 +103,7 @@ def _find_header(lines: CsvLines) -> Page | None:
             continue
         lines.delimiter = delimiter_of(line)
         cells = lines.cells(line.strip(), lines.delimiter)
-        if cells[:2] == HEADER:
+        if cells[:2] in HEADERS:
             if "Metric Name" in cells or "Kernel Name" not in cells:
                 return None
             position = {ours: cells.index(raw) for raw, ours in rules["columns"].items() if raw in cells}
@@ -170,7 +170,7 @@ class WideReader:
                         continue
                     self.page.units = units
                     self.other_page = lines.number
-                if row[:2] == HEADER:
+                if row[:2] in HEADERS:
                     self.other_page = lines.number
                 if self.other_page:
                     break

@@ -39,8 +39,8 @@ _DURATION = re.compile(
 """Names of columns that hold how long something took, and in which unit."""
 
 RENAME = "Rename them; if the first line holds values, write a header above it."
-_TIME = re.compile(r"time|duration|latency|elapsed|(?:^|_)[numµ]?s(?:ec)?$", re.IGNORECASE)
-"""Names of columns that may be what was measured."""
+_TIME = re.compile(r"(?!.*(?:start|stamp)).*(?:time|duration|latency|elapsed|(?:^|_)[numµ]?s(?:ec)?$)", re.IGNORECASE)
+"""Names of columns of numbers that may be what was measured."""
 
 ORDERED_ROWS = 1 << 15
 """Rows per block that are handed over when the file's order is not the rows' order."""
@@ -110,9 +110,10 @@ class TableReader:
         if not self.targets:
             wanted = " or ".join(self.options.targets)
             have = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
-            times = filter(_TIME.search, filter(str.isidentifier, columns))
-            name = next(times, "COLUMN")
-            advice = f"Rename the column, or name it: `causeway run FILE --set targets.tables=[{name}]`."
+            plain = [name for name in columns if name.isprintable() and not set(name) & {"'", '"', "\\"}]
+            name = next((name for name in plain if name in self.table.numeric and _TIME.match(name)), "COLUMN")
+            choice = f"targets.tables=[{name}]" if name.isidentifier() else f"'targets.tables=[\"{name}\"]'"
+            advice = f"Rename the column, or name it: `causeway run FILE --set {choice}`."
             if tool := _telemetry(columns):
                 advice += f" Is it telemetry of {tool}? {TELEMETRY_ADVICE}"
             raise self._error(

@@ -251,8 +251,12 @@ def test_a_kernel_that_is_slower_behind_a_pause_of_its_device_is_known(tmp_path)
 
 def test_what_binds_a_kernel_names_the_level_of_memory_and_what_its_occupancy_is_limited_by():
     fact = PeakFact(kernel="k", total_ns=MS, launches=1, compute=0.38, memory=0.41, occupancy=0.12)
-    limited = replace(fact, allowed=0.125, limited_by=_least([2, 32, None, 16]))
+    limited = replace(fact, allowed=0.125, limited_by=_least([32, 2, None, 16]))
     assert words.of_peak(limited).endswith("bound by neither: its registers allow 12 % of the warps at once.")
+    assert words.of_peak(replace(limited, limited_by=_least([16, 128, 16, 48]))).endswith(
+        "bound by neither: its blocks allow 12 % of the warps at once."
+    )
+    assert words.of_peak(replace(limited, occupancy=0.02)).endswith("bound by neither: small launches or latency.")
     assert words.of_peak(replace(limited, allowed=0.9)).endswith("bound by neither: small launches or latency.")
     bound = replace(fact, memory=0.93, levels={"DRAM": 0.31, "L2": 0.93, "L1": 0.62})
     assert words.of_peak(bound).endswith(

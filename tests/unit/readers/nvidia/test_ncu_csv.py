@@ -163,6 +163,21 @@ def test_a_byte_order_mark_text_before_the_header_and_messages_between_rows(tmp_
     assert export.count("unreadable_rows") == 0
 
 
+SHORT = '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
+
+
+def test_a_page_without_the_columns_of_processes_and_hosts_is_read(tmp_path):
+    rows = [(launch, "k(int)", "dram__throughput.avg.pct_of_peak_sustained_elapsed", "%", "9,00") for launch in (0, 1)]
+    export = Read(write(tmp_path / "x.csv", *rows, header=SHORT, after=SHORT), tmp_path / "t")
+    assert export.capabilities["format"] == "ncu"
+    assert export.counters.column("dram__throughput_avg_pct_of_peak_sustained_elapsed").to_pylist() == [0.09, 0.09]
+    wide = '"ID","Kernel Name","gpu__time_duration.sum"\n"","","ns"\n"0","k(int)","1200"\n'
+    export = Read(write(tmp_path / "y.csv", header=wide), tmp_path / "w")
+    assert export.counters.column("gpu_time").to_pylist() == [1200.0]
+    plain = write(tmp_path / "z.csv", header="ID,Kernel Name,y\n0,k,2.5\n")
+    assert Read(plain, tmp_path / "p").capabilities["format"] == "table"
+
+
 def test_several_captures_in_one_file_and_several_processes(tmp_path):
     path = write(
         tmp_path / "x.csv",
@@ -401,3 +416,11 @@ def test_a_page_that_is_printed_for_people_is_read(tmp_path, page):
     assert rule["text"] == "The grid is too small: 8 blocks for 40 multiprocessors. Enlarge it."
     assert (rule["kernel"], rule["rule"], rule["speedup"]) == ("scale", "GPU Speed Of Light Throughput", 0.925)
     assert not list((tmp_path / "t").glob(".printed*"))
+
+
+def test_a_printed_page_that_ends_with_a_rule_keeps_it(tmp_path):
+    rule = "    Section: Occupancy\n    OPT   Est. Speedup: 90.07%\n          Too few warps.\n"
+    path = tmp_path / "page.txt"
+    path.write_text(PAGE + rule, encoding="utf-8")
+    (_, last) = Read(path, tmp_path / "t").capabilities["rules"]
+    assert (last["rule"], last["text"]) == ("Occupancy", "Too few warps.")

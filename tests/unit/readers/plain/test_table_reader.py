@@ -202,11 +202,19 @@ def test_lines_with_a_sign_above_the_header_are_comments(tmp_path, text, columns
 
 
 @pytest.mark.parametrize(
-    ("header", "name"), [("kernel_id,time_ms,ok", "time_ms"), ("a,b us", "COLUMN"), ("n,run_ns", "run_ns")]
+    ("header", "choice"),
+    [
+        ("kernel_id,time_ms,ok", "targets.tables=[time_ms]"),
+        ("a,b us", "targets.tables=[COLUMN]"),
+        ("n,run_ns", "targets.tables=[run_ns]"),
+        ("Start Time(us),Task Duration(us)", "'targets.tables=[\"Task Duration(us)\"]'"),
+        ("Time,kernel time (ms)\n13:32:39,2", "'targets.tables=[\"kernel time (ms)\"]'"),
+    ],
 )
-def test_the_column_that_may_be_meant_is_named(tmp_path, header, name):
-    advice = read(tmp_path, f"{header}\n{'1,' * header.count(',')}1\n").error["advice"]
-    assert advice == f"Rename the column, or name it: `causeway run FILE --set targets.tables=[{name}]`."
+def test_the_column_that_may_be_meant_is_named(tmp_path, header, choice):
+    text = header if "\n" in header else f"{header}\n{'1,' * header.count(',')}1"
+    advice = read(tmp_path, f"{text}\n").error["advice"]
+    assert advice == f"Rename the column, or name it: `causeway run FILE --set {choice}`."
 
 
 @pytest.mark.parametrize("column", ["kernel", "kernel_name", "Kernel_Name", "KernelName", "Kernel Name"])
