@@ -544,7 +544,7 @@ def of_no_cause(graphs: Sequence[Row], deviation: float | None) -> str:
     """Return that no column is a supported cause, by how much the rows deviate from their mean (a share of it), and
     what correlates with the measured value otherwise.
     """
-    beyond = max(filter(None, (graph["beyond"] for graph in graphs)), key=lambda goes: goes["share"], default=None)
+    beyond = max(filter(None, (graph.get("beyond") for graph in graphs)), key=lambda goes: goes["share"], default=None)
     rows = count(max(graph["n_rows"] for graph in graphs))
     spread = f", which deviate from their mean by {percent(deviation)} on average" if deviation is not None else ""
     nothing = f"No column is a supported cause, in {rows} rows{spread}."
