@@ -97,6 +97,6 @@ def test_an_interrupted_check_ends_as_shells_have_it(folder, monkeypatch, capsys
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "describe_export", interrupted)
+    monkeypatch.setattr("causeway.command_line.check.describe_export", interrupted)
     assert command.main(["check", "a.csv"]) == 130
     assert capsys.readouterr().err == "interrupted\n"

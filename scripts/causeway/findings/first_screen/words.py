@@ -529,10 +529,9 @@ def of_cause(cause: TableCause, target: str) -> str:
         name, where = f"{name} = {row['level']}", "there"
     of = f" of {kernel_words(cause.kernel)}" if cause.kernel else ""
     change = row["mean_change_percent"] or 0.0
-    spread = row["spread_change_percent"] or 0.0
     how = f": {where} {_signed(change)} of the mean" if abs(change) >= 1 else ""
     if not how and (row["spread_change_low"] or 0.0) > 0:
-        how = f": {where} {_signed(spread)} of the spread; the mean stays"
+        how = f": {where} {_signed(row['spread_change_percent'])} of the spread; the mean stays"
     return f"{name} explains {percent(row['variance_percent'] / 100)} of the variance{of}{unless}{how}."
 
 
