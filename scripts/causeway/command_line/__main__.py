@@ -237,12 +237,14 @@ def _analysed(
     """Write the folder of an analysis and run the workflow in it; return what `at_end` does, which no other command in
     the folder comes before.
     """
-    targets_of_tables = table_targets([*exports, *(export for side in sides for export in side)])
-    if targets_of_tables != ("y",):
-        settings = merged(settings, {"targets": {"tables": list(targets_of_tables)}})
-        remark(f"measured in tables: {', '.join(targets_of_tables)}; --set targets.tables=[COLUMN] names another\n")
+    measured = list(table_targets([*exports, *(export for side in sides for export in side)]))
+    is_from_tables = measured != ["y"]
+    if is_from_tables:
+        settings = merged(settings, {"targets": {"tables": measured}})
     chosen = merged(settings, settings_of(options.set))
     check_settings(chosen, with_pair=bool(sides))
+    if is_from_tables and chosen["targets"]["tables"] == measured:
+        remark(f"measured in tables: {', '.join(measured)}; --set targets.tables=[COLUMN] names another\n")
     page = "overview.html"
     needed = [exports]
     pair: dict[str, str] = {}

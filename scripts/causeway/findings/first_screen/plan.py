@@ -346,7 +346,7 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
     them.
     """
     lines: list[ScreenLine] = []
-    for target, rows in list(tables.targets.items())[:1]:
+    for target, rows in [(target, rows) for target, rows in tables.targets.items() if rows][:1]:
         launches = sum(row["launches"] for row in rows)
         spread = math.fsum(row["target_sum"] for row in rows)
         total = math.fsum(abs(row["value_sum"]) for row in rows)
