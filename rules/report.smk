@@ -129,7 +129,7 @@ rule write_overview:
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         features=each_target("<results>/{dataset}/{target}/features.parquet"),
         contributions=each_target("<results>/{dataset}/{target}/causal/dataset/contributions.parquet"),
-        figures=[path for name in ("steps", "waiting", "step_waterfall") for path in every(FIGURES[name])],
+        figures=default_figures("overview", "explorer", "interactive"),  # the page links to them
         schemas=[document_schemas()],
         assets=[assets("plotting/drawing"), assets("levels/explorer")],
         lib=modules("findings", "levels", "plotting", "variability"),

@@ -312,9 +312,9 @@ def every(figure):
     )
 
 
-def default_figures():
-    """Return the figures and pages that the default target makes."""
-    return [path for figure in FIGURES.values() if figure.in_all for path in every(figure)]
+def default_figures(*but):
+    """Return the figures and pages that the default target makes, but those of some names."""
+    return [path for figure in FIGURES.values() if figure.in_all and figure.name not in but for path in every(figure)]
 
 
 def overview_links():
