@@ -5,6 +5,7 @@ stall_reasons.parquet, datasets.json, provenance.json, schemas/. Steps: plot_dev
 each counter or table column, write_overview.
 """
 
+IN_THE_PAGE = ("steps", "waiting", "step_waterfall")
 TARGET_FIGURES = [name for name, figure in FIGURES.items() if figure.per == "target" and figure.in_all]
 FIGURE_TABLES = {
     "bins": "bins.parquet",
@@ -129,7 +130,8 @@ rule write_overview:
         comparisons=[f"<results>/compare/{pair}/comparison.json" for pair in PAIRS],
         features=each_target("<results>/{dataset}/{target}/features.parquet"),
         contributions=each_target("<results>/{dataset}/{target}/causal/dataset/contributions.parquet"),
-        figures=default_figures("overview", "explorer", "interactive"),  # the page links to them
+        figures=[path for name in IN_THE_PAGE for path in every(FIGURES[name])],
+        linked=default_figures("overview", "explorer", "interactive", *IN_THE_PAGE),
         schemas=[document_schemas()],
         assets=[assets("plotting/drawing"), assets("levels/explorer")],
         lib=modules("findings", "levels", "plotting", "variability"),

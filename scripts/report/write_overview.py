@@ -71,7 +71,8 @@ def main(job) -> None:
             pairs = [*given.comparisons, *(Path(path).with_suffix(".parquet") for path in given.comparisons)]
             names = [dataset_of(path) for path in given.quality]
             parts.do("list of interactive figures", lambda: write_list(job), index, pairs, names)
-            inputs = [*given, made.findings, *made.stalls]
+            linked = {*map(str, given.linked)}
+            inputs = [*(path for path in given if str(path) not in linked), made.findings, *made.stalls]
             needs = ["findings", *(f"stall reasons of {dataset_of(path)}" for path in made.stalls)]
             choices = [params.shown, params.links, params.levels]
             parts.do("overview", lambda: write_page(job), [made.page, made.front], inputs, choices, needs)
