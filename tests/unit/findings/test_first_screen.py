@@ -557,6 +557,7 @@ STEPS = StepsFact(
         (lambda at: 1000 + 300 * (at % 2), None),
         (lambda at: 1000 + 100 * (at >= 160), "in the last: a jump that stays, at 160 µs, not noise. Meanwhile gpc clock frequency changes from 1.41 to 1.13 GHz."),
         (lambda at: 1000 + 100 * (at // 50 % 2), None),
+        (lambda at: 1000 + 250 * (at // 50 % 2), None),
     ],
 )  # fmt: skip
 def test_a_jump_of_a_kernel_is_told_with_the_clock_that_was_sampled(length, said, tmp_path):
@@ -581,6 +582,30 @@ def test_a_jump_of_a_kernel_is_told_with_the_clock_that_was_sampled(length, said
         return
     (fact,) = variation_facts(tables(targets={"kernel_variability": [made.kernel("fan", cost_ms=300)]}), run())
     assert words.of_variation(replace(fact, trend=trend), run()).endswith(said)
+
+
+def test_a_kernel_that_is_slower_beside_another_rank_on_its_gpu_is_told_so(tmp_path):
+    """100 launches of a server; every second meets a kernel of the trainer on the same GPU, which takes its time."""
+    lengths = [490 if at % 2 else 250 for at in range(100)]
+    tables_of = {
+        "launches": {
+            "rank": [0] * 100 + [1] * 50,
+            "device": [0] * 150,
+            "configuration": [0] * 100 + [1] * 50,
+            "start_ns": [1000 * at for at in range(100)] + [1000 * at - 100 for at in range(1, 100, 2)],
+            "duration_ns": lengths + [600] * 50,
+        },
+        "configurations": {"configuration": [0, 1], "kernel": [0, 1]},
+        "kernels": {"kernel": [0, 1], "short_name": ["attention", "gemm"]},
+    }
+    for name, values in tables_of.items():
+        pq.write_table(pa.table(values), tmp_path / f"{name}.parquet")
+    of = replace(tables(efficiency={"shared": [{"devices": {"0/0": {}, "1/0": {}}}]}), folders=[tmp_path])
+    assert work._beside_ranks(of, "attention") == (490, 250)
+    assert work._beside_ranks(replace(of, efficiency={"shared": []}), "attention") is None
+    (fact,) = variation_facts(tables(targets={"kernel_variability": [made.kernel("fan", cost_ms=300)]}), run())
+    said = words.of_variation(replace(fact, beside_ns=(490_000.0, 250_000.0)), run())
+    assert "Beside work of another rank on the same GPU it takes 490 µs, else 250 µs." in said
 
 
 def test_folders_may_have_apostrophes(tmp_path):
