@@ -19,6 +19,7 @@ from causeway.core.codes import COPY_KINDS, MIGRATIONS, WITHIN_DEVICE
 from causeway.core.queries import bounded_database, file_source, in_document
 from causeway.core.schemas import Row
 from causeway.events.event_blocks import Block, chunks, merged, times
+from causeway.findings.first_screen.losses import host_memory
 from causeway.findings.first_screen.run_facts import ALIKE, IDLE, LEAST_CLOCK, NOTICEABLE, RunFact, RunTables
 
 FEW_AT_ONCE = 0.1
@@ -50,8 +51,8 @@ class TurnsFact:
 
 @dataclass(frozen=True, kw_only=True)
 class SlowCopiesFact:
-    """Copies of one direction that are slower on some devices: which of how many, both speeds in GB/s, and what the
-    slowest one loses by it, ns.
+    """Copies of one direction that are slower on some devices: which of how many, both speeds in GB/s, what the slowest
+    one loses by it, ns, and the host's memory of the slow ones and of the others, where it differs.
     """
 
     direction: str
@@ -60,6 +61,7 @@ class SlowCopiesFact:
     gb_per_s: float
     others_gb_per_s: float
     lost_ns: int
+    memory: tuple[str, str] | None = None
     query: str
 
     @property
@@ -119,12 +121,15 @@ def slow_copies_facts(tables: RunTables, run: RunFact) -> list[SlowCopiesFact]:
         if row["sized_ns"] and row["bytes"] and row["kind"] not in WITHIN_DEVICE and row["kind"] not in MIGRATIONS:
             by_kind.setdefault(row["kind"], {})[index] = row
     path = f"{tables.dataset}/efficiency.json"
-    facts = [fact for kind, rows in by_kind.items() for fact in _slow_copies(path, kind, rows)]
+    memory = host_memory(tables.folders)
+    facts = [fact for kind, rows in by_kind.items() for fact in _slow_copies(path, kind, rows, memory)]
     facts = [fact for fact in facts if fact.lost_ns >= NOTICEABLE * run.elapsed_ns]
     return sorted(facts, key=lambda fact: (-fact.lost_ns, fact.direction))[:1]
 
 
-def _slow_copies(path: str, kind: int, copies: Mapping[int, Row]) -> list[SlowCopiesFact]:
+def _slow_copies(
+    path: str, kind: int, copies: Mapping[int, Row], memory: Mapping[tuple[int, str, int, int], int]
+) -> list[SlowCopiesFact]:
     """Return the slow copies of a direction, from the rows of devices by their index in a document."""
     rows = list(copies.values())
     sizes = [row["bytes"] / row["copies"] for row in rows]
@@ -136,6 +141,10 @@ def _slow_copies(path: str, kind: int, copies: Mapping[int, Row]) -> list[SlowCo
     if not slow:
         return []
     index = min(copies, key=lambda position: _speed([copies[position]]))
+    places = [{(row["rank"], row["device"]) for row in side} for side in (slow, others)]
+    kinds = [
+        {words for (of, words, *place), _ in memory.items() if of == kind and tuple(place) in side} for side in places
+    ]
     return [
         SlowCopiesFact(
             direction=COPY_KINDS.get(kind, "unknown"),
@@ -144,6 +153,9 @@ def _slow_copies(path: str, kind: int, copies: Mapping[int, Row]) -> list[SlowCo
             gb_per_s=_speed(slow),
             others_gb_per_s=_speed(others),
             lost_ns=max(round(row["sized_ns"] - row["bytes"] / _speed(others)) for row in slow),
+            memory=(min(kinds[0]), min(kinds[1]))
+            if all(len(of) == 1 for of in kinds) and kinds[0] != kinds[1]
+            else None,
             query=in_document(path, "copies", index, "gb_per_s"),
         )
     ]

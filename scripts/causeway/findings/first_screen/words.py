@@ -16,6 +16,7 @@ from causeway.core.codes import (
     IN_RANGE,
     IN_SAMPLED,
     LOADER,
+    MEMSET_KIND,
     NO_LAUNCHER,
 )
 from causeway.core.feature_registry import record_of
@@ -219,7 +220,7 @@ def _copies(fact: LossFact, devices: int) -> str:
     """Return the copies of the direction with most time, and how much goes the other way, mean of the devices."""
     first, *rest = fact.copies
     memory = f", {first.memory} memory" if first.memory not in (None, "unknown") else ""
-    copies = counted(round(first.copies / devices), "copy")
+    copies = counted(round(first.copies / devices), "call" if first.kind == MEMSET_KIND else "copy")
     also = [_moved(direction, devices) for direction in rest[:1] if direction.total_ns >= LEAST_TOLD * first.total_ns]
     return f"{_moved(first, devices, copies)}{memory}{''.join(f', and {text}' for text in also)}"
 
@@ -230,6 +231,7 @@ def _moved(copies: CopiesFact, devices: int, number: str = "") -> str:
     if copies.kind == BY_KERNEL:
         return f"{time(copies.total_ns / devices)} by the kernel {kernel_words(copies.direction)}{number}"
     size = quantity(copies.bytes / devices, "bytes") if copies.bytes else time(copies.total_ns / devices)
+    size = f"{size} set by" if copies.kind == MEMSET_KIND else size
     speed = f" at {significant(copies.gb_per_s)} GB/s" if copies.gb_per_s else ""
     return f"{size} {copies.direction}{number}{speed}"
 
@@ -313,9 +315,10 @@ def slow_devices(fact: SlowCopiesFact, run: RunFact) -> str:
 
 def of_slow_copies(fact: SlowCopiesFact, run: RunFact) -> str:
     """Return which devices copy more slowly than the others, and what that costs them."""
-    slow = f"{significant(fact.gb_per_s)} GB/s on {slow_devices(fact, run)}"
+    slow, others = (f" ({kind} memory)" for kind in fact.memory) if fact.memory else ("", "")
+    slow = f"{significant(fact.gb_per_s)} GB/s on {slow_devices(fact, run)}{slow}"
     return (
-        f"Copies {fact.direction} run at {slow}, at {significant(fact.others_gb_per_s)} GB/s on the others:"
+        f"Copies {fact.direction} run at {slow}, at {significant(fact.others_gb_per_s)} GB/s on the others{others}:"
         f" {time(fact.lost_ns)} longer ({percent(fact.lost_ns / run.elapsed_ns)} of the run)."
     )
 

@@ -101,6 +101,20 @@ def test_ranks_whose_copies_are_slower_are_named_with_both_speeds():
         assert slow_copies_facts(tables(efficiency=made.efficiency(copies=alike)), many) == []
 
 
+def test_a_rank_whose_copies_are_of_another_memory_is_told_to_pin_it(tmp_path):
+    """Three ranks copy from pinned memory, rank 3 from pageable: no link is to be looked at."""
+    columns = {"rank": [0, 1, 2, 3], "device": [0] * 4, "copy_kind": [1] * 4, "src_kind": [1, 1, 1, 0]}
+    pq.write_table(pa.table(columns | {"dst_kind": [2] * 4, "duration_ns": [MS] * 4}), tmp_path / "transfers.parquet")
+    many = run(devices=4, ranks=4, elapsed_ns=1000 * MS)
+    given = tables(folders=[tmp_path], efficiency=made.efficiency(copies=copies(25.0, 25.0, 25.0, 5.0)))
+    (fact,) = slow_copies_facts(given, many)
+    assert "5 GB/s on rank 3 (pageable memory), at 25 GB/s on the others (pinned memory)" in words.of_slow_copies(
+        fact, many
+    )
+    (step,) = advice(many, [], [], [], [], (), [fact])
+    assert step.words.startswith("Pin the host's memory on rank 3, as on the others")
+
+
 def allreduce(folder, rank, *ms):
     """Write calls of MPI of a rank, each of some ms; one of MPI_Wait, which says nothing."""
     rows = [
