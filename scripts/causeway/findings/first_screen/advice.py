@@ -25,8 +25,8 @@ from causeway.core.codes import (
 from causeway.core.formatting import count, counted, elided, first_of, quantity, time
 from causeway.core.vocabulary import OTHER_PROCESS
 from causeway.findings.first_screen.counted_work import RuleFact
-from causeway.findings.first_screen.device_differences import SlowCopiesFact, TurnsFact
-from causeway.findings.first_screen.late_in_mpi import PeerFact
+from causeway.findings.first_screen.device_differences import SlowCopiesFact, SlowGroupFact, TurnsFact, UnevenFact
+from causeway.findings.first_screen.late_in_mpi import InTurnFact, PeerFact
 from causeway.findings.first_screen.losses import BY_HOST, FOREIGN, LateRankFact, LossFact, MigrationsFact
 from causeway.findings.first_screen.run_facts import (
     COMMUNICATION,
@@ -38,7 +38,7 @@ from causeway.findings.first_screen.run_facts import (
     RecordingFact,
     RunFact,
 )
-from causeway.findings.first_screen.words import detail_words, percent, slow_devices
+from causeway.findings.first_screen.words import LONGEST_DETAIL, detail_words, percent, slow_devices
 from causeway.findings.first_screen.work import WorkFact
 
 MOST = 2
@@ -67,6 +67,8 @@ class Advice:
 RECORD_CALLS = "Record runtime calls: they tell what the devices wait for while they are idle."
 EARLIER = "Do it earlier, on another thread, or less often"
 ON_OWN_STREAM = "Copy on a stream of its own while kernels run"
+EVEN = "Give the GPUs of the process equal work."
+ANEW = "Balance the work of the ranks anew where it changes: they wait for each other in MPI."
 RECORD = {
     "apart": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
     "partly_shared": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
@@ -93,6 +95,9 @@ def advice(
     slow_copies: Sequence[SlowCopiesFact] = (),
     peers: Sequence[PeerFact] = (),
     migrations: Sequence[MigrationsFact] = (),
+    uneven: Sequence[UnevenFact] = (),
+    slow_groups: Sequence[SlowGroupFact] = (),
+    in_turn: Sequence[InTurnFact] = (),
 ) -> list[Advice]:
     """Return what to do, the step that wins most first; what the recording needs comes before all."""
     steps = [Advice(words=RECORD[fault.fault], saved_ns=run.elapsed_ns) for fault in faults if fault.fault in RECORD][
@@ -103,13 +108,16 @@ def advice(
     steps += [of_migrations(fact, run) for fact in migrations]
     steps += [of_turns(fact, run) for fact in turns]
     steps += [of_slow_copies(fact, run) for fact in slow_copies]
+    steps += [Advice(words=EVEN, saved_ns=fact.saved_ns) for fact in uneven]
+    steps += [of_slow_group(fact) for fact in slow_groups]
+    steps += [Advice(words=ANEW, saved_ns=fact.waited_ns) for fact in in_turn]
     small_copies = any(_is_of_small_copies(fact, run) for fact in losses)
     for fact in losses:
         if fact.part == IDLE and small_copies:
             continue  # that is the time of launching them
         # copies between devices that take turns are a turn, too; without launches there is no compute beside copies
         if fact.part != COPIES or (run.launches and not turns):
-            steps += against_loss(fact, run, has_late=bool(late) or bool(peers))
+            steps += against_loss(fact, run, has_late=bool(late or peers or in_turn))
     if not steps and kernels and run.launches:
         steps += _of_unfilled(kernels[0], run)
     return sorted(steps, key=lambda step: (-step.saved_ns, step.words))[:MOST]
@@ -163,9 +171,18 @@ def of_slow_copies(fact: SlowCopiesFact, run: RunFact) -> Advice:
     return Advice(words=words, saved_ns=fact.lost_ns)
 
 
+def of_slow_group(fact: SlowGroupFact) -> Advice:
+    """Return where to look for why a communicator is slow."""
+    words = f"Look at the links and network cards of communicator {elided(fact.communicator, LONGEST_DETAIL)}."
+    return Advice(words=words, saved_ns=fact.lost_ns)
+
+
 def of_rule(fact: RuleFact) -> Advice:
-    """Return what a rule of Nsight Compute says of a kernel: its first sentence, and its own estimate."""
-    says = elided(re.split(r"(?<=[.])\s", fact.text, maxsplit=1)[0], LONGEST_RULE)
+    """Return what a rule of Nsight Compute says of a kernel, and its own estimate: its first sentence with a number, as
+    one without defines a term, else its first.
+    """
+    sentences = re.split(r"(?<=[.])\s", fact.text)
+    says = elided(next((text for text in sentences if re.search(r"[0-9]", text)), sentences[0]), LONGEST_RULE)
     estimate = f"Nsight Compute's rule {fact.rule} estimates a speedup of {percent(fact.speedup)}"
     return Advice(words=f"{fact.kernel}: {estimate}. {says}", saved_ns=round(fact.saved_ns))
 

@@ -25,9 +25,15 @@ from causeway.core.names.kernel_words import kernel_words
 from causeway.core.names.work_classes import OTHER, WHOLE_GRAPHS
 from causeway.core.schemas import Row
 from causeway.findings.first_screen.counted_work import CounterFact, PeakFact
-from causeway.findings.first_screen.device_differences import ApartFact, SlowCopiesFact, TurnsFact
+from causeway.findings.first_screen.device_differences import (
+    ApartFact,
+    SlowCopiesFact,
+    SlowGroupFact,
+    TurnsFact,
+    UnevenFact,
+)
 from causeway.findings.first_screen.first_steps import FirstStepFact
-from causeway.findings.first_screen.late_in_mpi import PeerFact
+from causeway.findings.first_screen.late_in_mpi import InTurnFact, PeerFact
 from causeway.findings.first_screen.losses import (
     CollectivesFact,
     CopiesFact,
@@ -304,6 +310,33 @@ def of_turns(fact: TurnsFact, run: RunFact) -> str:
     return (
         f"The {fact.devices} GPUs of the process take turns: one works {time(fact.working_ns)} of"
         f" {time(run.elapsed_ns)}, two at once {both}. Each is idle while another works."
+    )
+
+
+def of_uneven(fact: UnevenFact, run: RunFact) -> str:
+    """Return how long each device of a process computes."""
+    each = ", ".join(f"GPU {device} {time(ns)}" for device, ns in list(fact.compute_ns.items())[:4])
+    return (
+        f"The GPUs of the process have uneven work: {each} of {time(run.elapsed_ns)}."
+        f" Split evenly, the run is up to {time(fact.saved_ns)} ({percent(fact.saved_ns / run.elapsed_ns)}) shorter."
+    )
+
+
+def of_slow_group(fact: SlowGroupFact, run: RunFact) -> str:
+    """Return in which communicator collectives are slower than in others."""
+    return (
+        f"Collectives of communicator {elided(fact.communicator, LONGEST_DETAIL)} transfer for {time(fact.transfer_ns)}"
+        f" each, the same ones of others for {time(fact.others_ns)}: {time(fact.lost_ns)} longer"
+        f" ({percent(fact.lost_ns / run.elapsed_ns)} of the run)."
+    )
+
+
+def of_in_turn(fact: InTurnFact, run: RunFact) -> str:
+    """Return how often each rank is last in collectives of MPI, and what they wait."""
+    often = ", ".join(f"rank {rank} {count(last)}" for rank, last in fact.last[:8])
+    return (
+        f"No rank is always last in collectives of MPI: {often} of {count(sum(last for _, last in fact.last))} times."
+        f" Each waits {time(fact.waited_ns)} ({percent(fact.waited_ns / run.elapsed_ns)} of the run) for the last."
     )
 
 
