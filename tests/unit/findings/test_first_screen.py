@@ -537,33 +537,6 @@ def test_nothing_is_advised_of_kernels_that_are_not_recorded():
     assert advice(run(launches=0), [], [fact], [], []) == []
 
 
-def test_many_small_copies_are_to_be_copied_at_once():
-    """4,800 copies of 4 kB before 60 launches: "copy on a stream of its own" and "wait less often" were said."""
-    copy = CopiesFact(
-        kind=1,
-        direction="host to device",
-        total_ns=6 * MS,
-        copies=4800,
-        bytes=4800 * 4096,
-        gb_per_s=3.2,
-        limit_gb_per_s=None,
-        memory="pinned",
-    )
-    gain = losses.Gain(saved_ns=15 * MS, row={}, columns=("time_ns", "predicted_ns"))
-    fact = LossFact(part="transfers", lost_ns=6 * MS, overlap_ns=6 * MS, gain=gain, copies=(copy,))
-    said = advice(run(launches=60), [], [idle([("start_up", "", 12)], won_ms=9), fact], [], [])
-    assert [step.words.split(":")[0] for step in said] == ["Gather what goes host to device and copy it at once"]
-    assert "at once" not in advice(run(launches=4800), [], [fact], [], [])[0].words
-
-
-def test_memory_that_is_set_is_no_copy():
-    rates = {"bytes": 10**9, "gb_per_s": 1000.0, "limit_gb_per_s": None, "memory": None}
-    copy = CopiesFact(kind=255, direction="memset", total_ns=90 * MS, copies=2, **rates)
-    fact = LossFact(part="transfers", lost_ns=90 * MS, copies=(copy,))
-    assert "1 GB set by memset in 2 calls" in words.of_loss(fact, run(devices=1, ranks=1))
-    assert advice(run(), [], [fact], [], [])[0].words.startswith("Set less memory")
-
-
 def test_a_slow_step_behind_the_percentile_is_said():
     steps = replace(STEPS, count=100, mean_ns=3.85e6, median_ns=3.25e6, p99_ns=3.86e6, longest_ns=63 * MS)
     assert "100 steps of 3.85 ms (p50 3.25 ms, p99 3.86 ms, longest 63 ms)" in words.of_run(run(steps=steps))
@@ -609,30 +582,6 @@ def test_a_jump_of_a_kernel_is_told_with_the_clock_that_was_sampled(length, said
         return
     (fact,) = variation_facts(tables(targets={"kernel_variability": [made.kernel("fan", cost_ms=300)]}), run())
     assert words.of_variation(replace(fact, trend=trend), run()).endswith(said)
-
-
-def test_a_kernel_that_is_slower_beside_another_rank_on_its_gpu_is_told_so(tmp_path):
-    """100 launches of a server; every second meets a kernel of the trainer on the same GPU, which takes its time."""
-    lengths = [490 if at % 2 else 250 for at in range(100)]
-    tables_of = {
-        "launches": {
-            "rank": [0] * 100 + [1] * 50,
-            "device": [0] * 150,
-            "configuration": [0] * 100 + [1] * 50,
-            "start_ns": [1000 * at for at in range(100)] + [1000 * at - 100 for at in range(1, 100, 2)],
-            "duration_ns": lengths + [600] * 50,
-        },
-        "configurations": {"configuration": [0, 1], "kernel": [0, 1]},
-        "kernels": {"kernel": [0, 1], "short_name": ["attention", "gemm"]},
-    }
-    for name, values in tables_of.items():
-        pq.write_table(pa.table(values), tmp_path / f"{name}.parquet")
-    of = replace(tables(efficiency={"shared": [{"devices": {"0/0": {}, "1/0": {}}}]}), folders=[tmp_path])
-    assert work._beside_ranks(of, "attention") == (490, 250)
-    assert work._beside_ranks(replace(of, efficiency={"shared": []}), "attention") is None
-    (fact,) = variation_facts(tables(targets={"kernel_variability": [made.kernel("fan", cost_ms=300)]}), run())
-    said = words.of_variation(replace(fact, beside_ns=(490_000.0, 250_000.0)), run())
-    assert "Beside work of another rank on the same GPU it takes 490 µs, else 250 µs." in said
 
 
 def test_folders_may_have_apostrophes(tmp_path):

@@ -238,14 +238,14 @@ def _slow_copies(
     if not slow:
         return []
     index = min(copies, key=lambda position: _speed([copies[position]]))
-    places = [{(row["rank"], row["device"]) for row in side} for side in (slow, others)]
     kinds = [
-        {words for (of, words, *place), _ in memory.items() if of == kind and tuple(place) in side} for side in places
+        {words for (of, words, *key) in memory if of == kind and tuple(key) in side}
+        for side in (_keys(slow), _keys(others))
     ]
     return [
         SlowCopiesFact(
             direction=COPY_KINDS.get(kind, "unknown"),
-            slow=tuple(sorted((row["rank"], row["device"]) for row in slow)),
+            slow=tuple(sorted(_keys(slow))),
             devices=len(rows),
             gb_per_s=_speed(slow),
             others_gb_per_s=_speed(others),
@@ -256,6 +256,11 @@ def _slow_copies(
             query=in_document(path, "copies", index, "gb_per_s"),
         )
     ]
+
+
+def _keys(rows: Sequence[Row]) -> set[tuple[int, int]]:
+    """Return rank and device of each row."""
+    return {(row["rank"], row["device"]) for row in rows}
 
 
 def _speed(rows: Sequence[Row]) -> float:
