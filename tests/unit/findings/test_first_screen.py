@@ -559,6 +559,7 @@ STEPS = StepsFact(
         (lambda at: 1000 + 300 * (at % 2), None),
         (lambda at: 1000 + 100 * (at >= 160), "in the last: a jump that stays, at 160 µs, not noise. Meanwhile gpc clock frequency changes from 1.41 to 1.13 GHz."),
         (lambda at: 1000 + 100 * (at // 50 % 2), None),
+        (lambda at: 1000 + 250 * (at // 50 % 2), None),
     ],
 )  # fmt: skip
 def test_a_jump_of_a_kernel_is_told_with_the_clock_that_was_sampled(length, said, tmp_path):

@@ -73,7 +73,7 @@ def test_what_was_not_measured_bounds_no_kernel(compute, memory, said):
 def test_the_rule_that_saves_most_is_advised(timed, first):
     """With durations what it saves of all kernels, without them what it says of its kernel; less than 1 % is not said."""
     rules = [
-        {"kernel": "gemm", "rule": "Occupancy", "speedup": 0.5, "text": "Too few warps, 1.5 of 8. See the guide."},
+        {"kernel": "gemm", "rule": "Occupancy", "speedup": 0.5, "text": "A warp is a group of threads. Too few warps, 1.5 of 8. See the guide."},
         {"kernel": "copy", "rule": "Uncoalesced", "speedup": 0.3, "text": "Sectors (75% of 8) are unused. Look."},
         {"kernel": "copy", "rule": "Stall", "speedup": 0.2, "text": "Waits."},
         {"kernel": "tiny", "rule": "Stall", "speedup": 0.009, "text": "Waits."},

@@ -180,7 +180,15 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         for fact in migrations
     ]
     lines += [ScreenLine(question=WHERE, answer=words.of_turns(fact, run)) for fact in facts.turns]
+    lines += [
+        ScreenLine(question=WHERE, answer=words.of_uneven(fact, run), ns=fact.saved_ns, query=fact.query)
+        for fact in facts.uneven
+    ]
     late = facts.late
+    lines += [
+        ScreenLine(question=WHICH_RANK, answer=words.of_slow_group(fact, run), ns=fact.lost_ns, query=fact.query)
+        for fact in facts.slow_groups
+    ]
     lines += [
         ScreenLine(question=WHICH_RANK, answer=words.of_slow_copies(fact, run), query=fact.query)
         for fact in facts.slow_copies
@@ -192,6 +200,10 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     lines += [
         ScreenLine(question=WHICH_RANK, answer=words.of_peer(fact, run), ns=fact.waited_ns, query=fact.query)
         for fact in facts.peers
+    ]
+    lines += [
+        ScreenLine(question=WHICH_RANK, answer=words.of_in_turn(fact, run), ns=fact.waited_ns, query=fact.query)
+        for fact in facts.in_turn
     ]
     if is_idle_known:
         lines += _outliers(facts)
@@ -208,7 +220,20 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     lines += [] if unsure else _varies(facts)
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
-        for step in advice(run, faults, losses, late, kernels, facts.turns, facts.slow_copies, facts.peers, migrations)
+        for step in advice(
+            run,
+            faults,
+            losses,
+            late,
+            kernels,
+            turns=facts.turns,
+            slow_copies=facts.slow_copies,
+            peers=facts.peers,
+            migrations=migrations,
+            uneven=facts.uneven,
+            slow_groups=facts.slow_groups,
+            in_turn=facts.in_turn,
+        )
     ]
     return [*lines, *_not_searched(tables)]
 

@@ -16,6 +16,7 @@ from causeway.core.codes import (
     IN_RANGE,
     IN_SAMPLED,
     LOADER,
+    MEMSET_KIND,
     NO_LAUNCHER,
 )
 from causeway.core.feature_registry import record_of
@@ -23,19 +24,11 @@ from causeway.core.formatting import count, counted, elided, first_of, quantity,
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.names.work_classes import OTHER, WHOLE_GRAPHS
 from causeway.core.schemas import Row
+from causeway.findings.first_screen import device_differences as differences
+from causeway.findings.first_screen import losses
 from causeway.findings.first_screen.counted_work import CounterFact, PeakFact
-from causeway.findings.first_screen.device_differences import ApartFact, SlowCopiesFact, TurnsFact
 from causeway.findings.first_screen.first_steps import FirstStepFact
-from causeway.findings.first_screen.late_in_mpi import PeerFact
-from causeway.findings.first_screen.losses import (
-    CollectivesFact,
-    CopiesFact,
-    Gain,
-    LateRankFact,
-    LossFact,
-    MigrationsFact,
-    SharedFact,
-)
+from causeway.findings.first_screen.late_in_mpi import InTurnFact, PeerFact
 from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStepsFact
 from causeway.findings.first_screen.run_facts import (
     COMMUNICATION,
@@ -183,7 +176,7 @@ def detail_words(reason: str, detail: str) -> str:
     return elided(detail, LONGEST_FUNCTION)
 
 
-def reasons_in_words(fact: LossFact, devices: int) -> str:
+def reasons_in_words(fact: losses.LossFact, devices: int) -> str:
     """Return why devices are idle: the reasons with most time, and what is not explained; mean of the devices."""
     sums: dict[str, int] = {}
     total = sum(ns for _, _, ns in fact.reasons) + fact.unknown_ns
@@ -198,7 +191,7 @@ def reasons_in_words(fact: LossFact, devices: int) -> str:
     return ", ".join(f"{words} {time(ns / devices)}" for words, ns in told)
 
 
-def of_gain(gain: Gain | None, lost_ns: float, elapsed_ns: int) -> str:
+def of_gain(gain: losses.Gain | None, lost_ns: float, elapsed_ns: int) -> str:
     """Return what a run wins without a loss of so many nanoseconds per device. Where that is more than the loss by a
     hundredth of the run, it makes others wait, and their waits go with it.
     """
@@ -215,26 +208,27 @@ def of_gain(gain: Gain | None, lost_ns: float, elapsed_ns: int) -> str:
     return f"Without {without} the run is {saved}{limit}."
 
 
-def _copies(fact: LossFact, devices: int) -> str:
+def _copies(fact: losses.LossFact, devices: int) -> str:
     """Return the copies of the direction with most time, and how much goes the other way, mean of the devices."""
     first, *rest = fact.copies
     memory = f", {first.memory} memory" if first.memory not in (None, "unknown") else ""
-    copies = counted(round(first.copies / devices), "copy")
+    copies = counted(round(first.copies / devices), "call" if first.kind == MEMSET_KIND else "copy")
     also = [_moved(direction, devices) for direction in rest[:1] if direction.total_ns >= LEAST_TOLD * first.total_ns]
     return f"{_moved(first, devices, copies)}{memory}{''.join(f', and {text}' for text in also)}"
 
 
-def _moved(copies: CopiesFact, devices: int, number: str = "") -> str:
+def _moved(copies: losses.CopiesFact, devices: int, number: str = "") -> str:
     """Return what is copied in one direction, or by a kernel."""
     number = f" in {number}" if number else ""
     if copies.kind == BY_KERNEL:
         return f"{time(copies.total_ns / devices)} by the kernel {kernel_words(copies.direction)}{number}"
     size = quantity(copies.bytes / devices, "bytes") if copies.bytes else time(copies.total_ns / devices)
+    size = f"{size} set by" if copies.kind == MEMSET_KIND else size
     speed = f" at {significant(copies.gb_per_s)} GB/s" if copies.gb_per_s else ""
     return f"{size} {copies.direction}{number}{speed}"
 
 
-def _collectives(fact: CollectivesFact) -> str:
+def _collectives(fact: losses.CollectivesFact) -> str:
     size = f" of {quantity(fact.bytes, 'bytes')}" if fact.bytes else ""
     speed = f" at {significant(fact.bus_gb_per_s, 2)} GB/s (bus)" if fact.bus_gb_per_s else ""
     if fact.operation == "other":
@@ -247,7 +241,7 @@ def _between(ranges: str) -> str:
     return f"between one range {elided(ranges, LONGEST_DETAIL)} and the next"
 
 
-def loss_headline(fact: LossFact, run: RunFact) -> str:
+def loss_headline(fact: losses.LossFact, run: RunFact) -> str:
     """Return what a part of the devices' time is lost to, and why."""
     share = percent(run.share(fact.lost_ns))
     lost = time(fact.lost_ns / run.devices)
@@ -264,7 +258,7 @@ def loss_headline(fact: LossFact, run: RunFact) -> str:
     return f"No work of the rank {share} ({each}): before its first work or after its last"
 
 
-def of_loss(fact: LossFact, run: RunFact) -> str:
+def of_loss(fact: losses.LossFact, run: RunFact) -> str:
     """Return what a part of the devices' time is lost to, why, and what its removal wins."""
     words = f"{loss_headline(fact, run)}."
     if fact.part == OUTSIDE:
@@ -281,13 +275,13 @@ def of_loss(fact: LossFact, run: RunFact) -> str:
     return f"{words} {of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)}"
 
 
-def of_migrations(fact: MigrationsFact) -> str:
+def of_migrations(fact: losses.MigrationsFact) -> str:
     """Return how long pages of managed memory move while kernels run."""
     share = f"{percent(fact.under_ns / fact.kernels_ns)} of the kernels' time ({time(fact.under_ns)})"
     return f"Pages of managed memory move during {share}, most in {kernel_words(fact.kernel)}."
 
 
-def of_shared(fact: SharedFact, run: RunFact) -> str:
+def of_shared(fact: losses.SharedFact, run: RunFact) -> str:
     """Return that ranks share GPUs and wait for each other there."""
     gpus = "one GPU" if fact.gpus == 1 else f"{fact.gpus} GPUs"
     each = time(fact.waited_ns / fact.ranks)
@@ -296,7 +290,7 @@ def of_shared(fact: SharedFact, run: RunFact) -> str:
     )
 
 
-def of_turns(fact: TurnsFact, run: RunFact) -> str:
+def of_turns(fact: differences.TurnsFact, run: RunFact) -> str:
     """Return that the devices of a process take turns."""
     both = time(fact.together_ns) if fact.together_ns else "never"
     return (
@@ -305,17 +299,45 @@ def of_turns(fact: TurnsFact, run: RunFact) -> str:
     )
 
 
-def slow_devices(fact: SlowCopiesFact, run: RunFact) -> str:
+def of_uneven(fact: differences.UnevenFact, run: RunFact) -> str:
+    """Return how long each device of a process computes."""
+    each = ", ".join(f"GPU {device} {time(ns)}" for device, ns in list(fact.compute_ns.items())[:4])
+    return (
+        f"The GPUs of the process have uneven work: {each} of {time(run.elapsed_ns)}."
+        f" Split evenly, the run is up to {time(fact.saved_ns)} ({percent(fact.saved_ns / run.elapsed_ns)}) shorter."
+    )
+
+
+def of_slow_group(fact: differences.SlowGroupFact, run: RunFact) -> str:
+    """Return in which communicator collectives are slower than in others."""
+    return (
+        f"Collectives of communicator {elided(fact.communicator, LONGEST_DETAIL)} transfer for {time(fact.transfer_ns)}"
+        f" each, the same ones of others for {time(fact.others_ns)}: {time(fact.lost_ns)} longer"
+        f" ({percent(fact.lost_ns / run.elapsed_ns)} of the run)."
+    )
+
+
+def of_in_turn(fact: InTurnFact, run: RunFact) -> str:
+    """Return how often each rank is last in collectives of MPI, and what they wait."""
+    often = ", ".join(f"rank {rank} {count(last)}" for rank, last in fact.last[:8])
+    return (
+        f"No rank is always last in collectives of MPI: {often} of {count(sum(last for _, last in fact.last))} times."
+        f" Each waits {time(fact.waited_ns)} ({percent(fact.waited_ns / run.elapsed_ns)} of the run) for the last."
+    )
+
+
+def slow_devices(fact: differences.SlowCopiesFact, run: RunFact) -> str:
     """Return which devices copy more slowly: ranks, or GPUs of one rank."""
     numbers = fact.ranks if run.ranks > 1 else sorted({device for _, device in fact.slow})
     return f"{'rank' if run.ranks > 1 else 'GPU'}{'s' if len(numbers) > 1 else ''} {first_of(numbers, 4)}"
 
 
-def of_slow_copies(fact: SlowCopiesFact, run: RunFact) -> str:
+def of_slow_copies(fact: differences.SlowCopiesFact, run: RunFact) -> str:
     """Return which devices copy more slowly than the others, and what that costs them."""
-    slow = f"{significant(fact.gb_per_s)} GB/s on {slow_devices(fact, run)}"
+    slow, others = (f" ({kind} memory)" for kind in fact.memory) if fact.memory else ("", "")
+    slow = f"{significant(fact.gb_per_s)} GB/s on {slow_devices(fact, run)}{slow}"
     return (
-        f"Copies {fact.direction} run at {slow}, at {significant(fact.others_gb_per_s)} GB/s on the others:"
+        f"Copies {fact.direction} run at {slow}, at {significant(fact.others_gb_per_s)} GB/s on the others{others}:"
         f" {time(fact.lost_ns)} longer ({percent(fact.lost_ns / run.elapsed_ns)} of the run)."
     )
 
@@ -330,7 +352,7 @@ def of_calls(rank: Row, ranks: int) -> str:
     return f"By their calls, {counted(rank['steps'], 'step')}{whose} with {launches}{empty}{kernels}."
 
 
-def late_headline(fact: LateRankFact) -> str:
+def late_headline(fact: losses.LateRankFact) -> str:
     """Return which rank the others wait for, why, and how long."""
     several = len(fact.ranks) > 1
     who = f"Ranks {first_of(fact.ranks)}" if several else f"Rank {fact.ranks[0]}"
@@ -345,7 +367,7 @@ def late_headline(fact: LateRankFact) -> str:
     return f"{who} {'are' if several else 'is'} {often}{why}. {waits[0].upper()}{waits[1:]}{rare}"
 
 
-def of_late_rank(fact: LateRankFact, run: RunFact) -> str:
+def of_late_rank(fact: losses.LateRankFact, run: RunFact) -> str:
     """Return which rank the others wait for, why, and what the run wins without that."""
     saved = min(fact.saved_ns, run.elapsed_ns)
     bound = "up to " if fact.is_bound else ""
@@ -554,7 +576,7 @@ def of_no_cause(graphs: Sequence[Row], deviation: float | None) -> str:
     return f"{nothing} But {what} with it: {percent(beyond['share'])} of the variance."
 
 
-def of_apart(fact: ApartFact, target: str, unit: str) -> str:
+def of_apart(fact: differences.ApartFact, target: str, unit: str) -> str:
     """Return which place of a table stands apart, by how much, and with which clock."""
     change = fact.mean / fact.others - 1 if fact.others else 0.0
     by = f" ({'+' if change > 0 else '−'}{percent(abs(change))})" if change else ""
@@ -592,7 +614,10 @@ def of_variation(fact: VariationFact, run: RunFact) -> str:
     why = "no cause is supported"
     if fact.after_pause_ns is not None:
         why = f"after a pause of the device it takes {time(fact.after_pause_ns)}"
-    if fact.cause is not None:
+    if fact.beside_ns is not None:
+        beside, alone = map(time, fact.beside_ns)
+        why = f"beside work of another rank on the same GPU it takes {beside}, else {alone}"
+    elif fact.cause is not None:
         why = f"cause: {_cause(fact.cause, fact.level, fact.change_percent)}"
     each = " per GPU" if run.devices > 1 else ""
     price = f"{time(fact.cost_ns / run.devices)}{each} ({percent(run.share(fact.cost_ns))})"

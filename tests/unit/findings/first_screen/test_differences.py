@@ -17,10 +17,15 @@ from causeway.core.vocabulary import SUPPORTED, form_of
 from causeway.findings.first_screen import words, work
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.counted_work import PeakFact, _least
-from causeway.findings.first_screen.device_differences import slow_copies_facts, turns_facts
+from causeway.findings.first_screen.device_differences import (
+    slow_copies_facts,
+    slow_group_facts,
+    turns_facts,
+    uneven_facts,
+)
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.first_steps import first_step_facts
-from causeway.findings.first_screen.late_in_mpi import awaited_peers, late_in_mpi
+from causeway.findings.first_screen.late_in_mpi import awaited_peers, last_in_turn, late_in_mpi
 from causeway.findings.first_screen.outliers import slow_step_facts
 from causeway.findings.first_screen.plan import plan
 from causeway.findings.first_screen.recording_words import of_recording
@@ -101,6 +106,56 @@ def test_ranks_whose_copies_are_slower_are_named_with_both_speeds():
         assert slow_copies_facts(tables(efficiency=made.efficiency(copies=alike)), many) == []
 
 
+def test_a_rank_whose_copies_are_of_another_memory_is_told_to_pin_it(tmp_path):
+    """Three ranks copy from pinned memory, rank 3 from pageable: no link is to be looked at."""
+    columns = {"rank": [0, 1, 2, 3], "device": [0] * 4, "copy_kind": [1] * 4, "src_kind": [1, 1, 1, 0]}
+    pq.write_table(pa.table(columns | {"dst_kind": [2] * 4, "duration_ns": [MS] * 4}), tmp_path / "transfers.parquet")
+    many = run(devices=4, ranks=4, elapsed_ns=1000 * MS)
+    given = tables(folders=[tmp_path], efficiency=made.efficiency(copies=copies(25.0, 25.0, 25.0, 5.0)))
+    (fact,) = slow_copies_facts(given, many)
+    assert "5 GB/s on rank 3 (pageable memory), at 25 GB/s on the others (pinned memory)" in words.of_slow_copies(
+        fact, many
+    )
+    (step,) = advice(many, [], [], [], [], (), [fact])
+    assert step.words.startswith("Pin the host's memory on rank 3, as on the others")
+
+
+def test_devices_of_a_process_with_uneven_work_are_told():
+    """Three parts of four on one device; half of the time on both, or little on either, is no loss by that."""
+    devices = {"0/0": {"compute_ns": 990 * MS}, "0/1": {"compute_ns": 330 * MS}}
+    given = tables(efficiency={"breakdown": devices})
+    one = run(devices=2, ranks=1, elapsed_ns=1000 * MS)
+    (fact,) = uneven_facts(given, one)
+    assert words.of_uneven(fact, one) == (
+        "The GPUs of the process have uneven work: GPU 0 990 ms, GPU 1 330 ms of 1 s."
+        " Split evenly, the run is up to 330 ms (33 %) shorter."
+    )
+    assert advice(one, [], [], [], [], uneven=[fact])[0].words == "Give the GPUs of the process equal work."
+    assert uneven_facts(given, run(devices=2, ranks=1, elapsed_ns=2000 * MS)) == []
+    assert uneven_facts(tables(efficiency={"breakdown": {**devices, "0/1": devices["0/0"]}}), one) == []
+
+
+def test_a_communicator_whose_transfers_are_slower_is_named(tmp_path):
+    """Gradients of ranks 2 and 6 go over a slow card; with other sizes nothing can be said."""
+    groups = [
+        {"communicator": f"dp{at}", "n_ranks": 2, "collectives": 20, "transfer_ns": (160 if at == 2 else 52) * MS}
+        for at in range(4)
+    ]
+    rows = [{"communicator": f"dp{at}", "bytes": 10**6} for at in range(4) for _ in range(40)]
+    written(tmp_path, "collectives", rows)
+    many = run(devices=8, ranks=8, elapsed_ns=1000 * MS)
+    given = replace(tables(folders=[tmp_path]), stragglers={"groups": groups})
+    (fact,) = slow_group_facts(given, many)
+    assert words.of_slow_group(fact, many) == (
+        "Collectives of communicator dp2 transfer for 8 ms each, the same ones of others for 2.6 ms: 108 ms longer"
+        " (11 % of the run)."
+    )
+    (step,) = advice(many, [], [], [], [], slow_groups=[fact])
+    assert step.words == "Look at the links and network cards of communicator dp2."
+    written(tmp_path, "collectives", [{**row, "bytes": 10**6 + int(row["communicator"][2])} for row in rows])
+    assert slow_group_facts(given, many) == []
+
+
 def allreduce(folder, rank, *ms):
     """Write calls of MPI of a rank, each of some ms; one of MPI_Wait, which says nothing."""
     rows = [
@@ -108,6 +163,23 @@ def allreduce(folder, rank, *ms):
         for at, one in enumerate(ms)
     ]
     written(folder, "mpi", [*rows, {"rank": rank, "name": "MPI_Wait", "start_ns": 0, "duration_ns": 900 * MS}])
+
+
+def test_ranks_that_are_last_in_turn_are_told_with_what_all_wait(tmp_path):
+    """Cells move: in each of six calls another of three ranks is last."""
+    for rank in range(3):
+        allreduce(tmp_path / str(rank), rank, *(1 if at % 3 == rank else 31 for at in range(6)))
+    many = run(devices=3, ranks=3, elapsed_ns=1000 * MS)
+    given = tables(folders=[tmp_path / str(rank) for rank in range(3)])
+    assert late_in_mpi(given, many) == []
+    (fact,) = last_in_turn(given, many)
+    assert words.of_in_turn(fact, many) == (
+        "No rank is always last in collectives of MPI: rank 0 2, rank 1 2, rank 2 2 of 6 times."
+        " Each waits 120 ms (12 % of the run) for the last."
+    )
+    (step,) = advice(many, [], [], [], [], in_turn=[fact])
+    assert step.words.startswith("Balance the work of the ranks anew")
+    assert last_in_turn(given, run(devices=3, ranks=3, elapsed_ns=20_000 * MS)) == []
 
 
 def test_the_rank_whose_calls_of_mpi_are_shortest_is_waited_for(tmp_path):
