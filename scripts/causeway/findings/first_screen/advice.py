@@ -38,7 +38,7 @@ from causeway.findings.first_screen.run_facts import (
     RecordingFact,
     RunFact,
 )
-from causeway.findings.first_screen.words import LONGEST_DETAIL, detail_words, percent, slow_devices
+from causeway.findings.first_screen.words.run_words import LONGEST_DETAIL, detail_words, percent, slow_devices
 from causeway.findings.first_screen.work import WorkFact
 
 MOST = 2

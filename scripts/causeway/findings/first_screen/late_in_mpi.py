@@ -51,7 +51,7 @@ def last_in_turn(tables: RunTables, run: RunFact) -> list[InTurnFact]:
     paths, rows = _by_last(tables, run)
     waited = sum(row[2] for row in rows) // max(run.ranks, 1)
     collectives = sum(row[1] for row in rows)
-    if waited < NOTICEABLE * run.elapsed_ns or max(row[1] for row in rows) >= MOST * collectives:
+    if not rows or waited < NOTICEABLE * run.elapsed_ns or max(row[1] for row in rows) >= MOST * collectives:
         return []
     query = f"{_late(['/'.join(path.parts[-4:]) for path in paths])} SELECT sum(waited_ns)::BIGINT FROM each"  # noqa: S608
     return [InTurnFact(last=sorted(row[:2] for row in rows), waited_ns=waited, query=query)]

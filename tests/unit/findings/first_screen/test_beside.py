@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from first_screen_samples import MS, idle, run, tables
 
-from causeway.findings.first_screen import losses, words, work
+from causeway.findings.first_screen import losses, work
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.losses import CopiesFact, LossFact
+from causeway.findings.first_screen.words import run_words, work_words
 from causeway.findings.first_screen.work import variation_facts
 
 
@@ -36,7 +37,7 @@ def test_memory_that_is_set_is_no_copy():
     rates = {"bytes": 10**9, "gb_per_s": 1000.0, "limit_gb_per_s": None, "memory": None}
     copy = CopiesFact(kind=255, direction="memset", total_ns=90 * MS, copies=2, **rates)
     fact = LossFact(part="transfers", lost_ns=90 * MS, copies=(copy,))
-    assert "1 GB set by memset in 2 calls" in words.of_loss(fact, run(devices=1, ranks=1))
+    assert "1 GB set by memset in 2 calls" in run_words.of_loss(fact, run(devices=1, ranks=1))
     assert advice(run(), [], [fact], [], [])[0].words.startswith("Set less memory")
 
 
@@ -60,5 +61,5 @@ def test_a_kernel_that_is_slower_beside_another_rank_on_its_gpu_is_told_so(tmp_p
     assert work._beside_ranks(of, "attention") == (490, 250)
     assert work._beside_ranks(replace(of, efficiency={"shared": []}), "attention") is None
     (fact,) = variation_facts(tables(targets={"kernel_variability": [made.kernel("fan", cost_ms=300)]}), run())
-    said = words.of_variation(replace(fact, beside_ns=(490_000.0, 250_000.0)), run())
+    said = work_words.of_variation(replace(fact, beside_ns=(490_000.0, 250_000.0)), run())
     assert "Beside work of another rank on the same GPU it takes 490 µs, else 250 µs." in said
