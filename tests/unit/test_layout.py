@@ -54,6 +54,7 @@ def name_of(path):
 
 
 NAMES = {name_of(path): path for path in [*MODULES, *LAB_MODULES]}
+OF_THE_PACKAGE = frozenset(MODULES)
 
 
 KEPT = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.Assign)
@@ -76,13 +77,22 @@ def statements_in(tree):
 
 
 @functools.cache
-def statements_of(path):
-    """Return a file's imports, classes and assignments; what they hold is let go where no test asks for it."""
-    kept = [node for node in statements_in(parsed(path)) if isinstance(node, KEPT)]
+def read(path):
+    """Return what tests ask of a file, which is read once: its imports, classes and assignments, and of a module what
+    `walked` says. What they hold is let go where no test asks for it.
+    """
+    tree = parsed(path)
+    calls_and_names = walked(tree) if path in OF_THE_PACKAGE else None
+    kept = [node for node in statements_in(tree) if isinstance(node, KEPT)]
     for node in kept:
         if isinstance(node, ast.ClassDef):
             node.body = []
-    return kept
+    return kept, calls_and_names
+
+
+def statements_of(path):
+    """Return a file's imports, classes and assignments."""
+    return read(path)[0]
 
 
 @functools.cache
@@ -262,14 +272,13 @@ POSITIONAL_IN = {"causal"}
 """Wings that still give a record more positional arguments than a reader can follow."""
 
 
-@functools.cache
-def walked(path):
+def walked(tree):
     """Return, of a module, the lines and names of what is called with more than `MOST_POSITIONAL` positional arguments, and
     the names that it gives to variables and parameters.
     """
     calls = []
     names = set()
-    for node in ast.walk(parsed(path)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Call) and len(node.args) > MOST_POSITIONAL:
             calls.append((node.lineno, ast.unparse(node.func).split(".")[-1]))
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -281,7 +290,7 @@ def walked(path):
 
 def positional_calls(path, classes):
     """Return the lines in which a class gets more than `MOST_POSITIONAL` positional arguments."""
-    return [f"{relative(path)}:{line}" for line, name in walked(path)[0] if name in classes]
+    return [f"{relative(path)}:{line}" for line, name in read(path)[1][0] if name in classes]
 
 
 def test_records_are_built_by_keyword():
@@ -359,7 +368,7 @@ SAID_OUTSIDE = {
 
 
 def test_names_say_what_things_are():
-    vague = {(relative(module), name) for module in MODULES for name in walked(module)[1] & SAY_NOTHING}
+    vague = {(relative(module), name) for module in MODULES for name in read(module)[1][1] & SAY_NOTHING}
     assert vague == set(SAID_OUTSIDE), "name the launch, gap, rank or column that it is"
 
 

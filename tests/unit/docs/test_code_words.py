@@ -59,11 +59,12 @@ def wing_of(path):
     return parts[1] if parts[0] == "causeway" else f"scripts/{parts[0]}"
 
 
-def texts(tree):
-    """Yield the docstrings of a module, and its other texts of several words: messages, labels, descriptions."""
+def texts(nodes):
+    """Yield the docstrings among the nodes of a module, and its other texts of several words: messages, labels,
+    descriptions.
+    """
     described = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = set()
-    nodes = list(ast.walk(tree))
     for node in nodes:
         if isinstance(node, described) and ast.get_docstring(node):
             docstrings.add(node.body[0].value)
@@ -83,10 +84,12 @@ def words_of(text):
     return [*private_words(text), *found]
 
 
-def names_of(tree):
-    """Return the words in the names that a module gives: of variables, parameters, functions, classes, attributes."""
+def names_of(nodes):
+    """Return the words in the names that the nodes of a module give: of variables, parameters, functions, classes,
+    attributes.
+    """
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
@@ -106,8 +109,12 @@ def said_in(wing):
     """Return the docstrings and messages, and the words in names, of each module of a wing; the syntax trees are let go:
     to keep them costs every search for garbage more time than to parse them.
     """
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES if wing_of(path) == wing}
-    return {path: (list(texts(tree)), names_of(tree)) for path, tree in trees.items()}
+    said = {}
+    for path in MODULES:
+        if wing_of(path) == wing:
+            nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+            said[path] = list(texts(nodes)), names_of(nodes)
+    return said
 
 
 def in_texts(wing):
@@ -149,6 +156,7 @@ def test_private_words_are_found_in_texts_and_names():
     tree = ast.parse(
         '"""The tower.\n\nA lane, `lane`."""\nplaces = TalkOf = 1\nx = f"copies and sets of {places} are asked for"\n'
     )
-    found = [word.split(",")[0] for text in texts(tree) for word in words_of(text)]
+    nodes = list(ast.walk(tree))
+    found = [word.split(",")[0] for text in texts(nodes) for word in words_of(text)]
     assert sorted(found) == ["'copies and sets'", "'lane'", "'tower'"]
-    assert names_of(tree) == {"places", "talk", "of", "x"}
+    assert names_of(nodes) == {"places", "talk", "of", "x"}
