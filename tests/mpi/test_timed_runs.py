@@ -10,6 +10,7 @@ from variability_tables import launcher
 LAUNCHES = 2_000
 
 
+@pytest.mark.slow
 def test_each_run_has_its_phases_work_and_memory(tmp_path):
     write_dataset(tmp_path / "dataset", LAUNCHES, 2, seed=1)
     program = Program(

@@ -31,6 +31,7 @@ def linked(folder, count):
     return rows
 
 
+@pytest.mark.slow
 def test_the_plan_of_a_thousand_exports_is_quick_and_has_few_jobs(tmp_path):
     config = write_analysis(tmp_path, linked(tmp_path / "exports", 1000))
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,5 +1,5 @@
-"""`snakemake scaling` on a small dataset: a target of its own, with a figure in the report. What it times runs in every run of
-the tests (`tests/mpi/test_timed_runs.py`).
+"""`snakemake scaling` on a small dataset: a target of its own, with a figure in the report. What it times runs by itself in
+`tests/mpi/test_timed_runs.py`.
 """
 
 import json

@@ -168,7 +168,8 @@ def test_settings_that_windows_would_not_follow_are_refused(capsys):
     assert "unrecognized arguments: --set bins.width_us=5" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("home", ["/proc/none", pytest.param("/dev/null", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("home", ["/proc/none", "/dev/null"])
 def test_a_home_that_cannot_be_written_stops_nothing(home, tmp_path, monkeypatch):
     (tmp_path / "Snakefile").write_text('rule a:\n    output: "a"\n    shell: "touch {output}"\n')
     monkeypatch.setenv("HOME", home)

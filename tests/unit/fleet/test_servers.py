@@ -216,6 +216,7 @@ def test_old_tls_is_not_spoken(deployed):
         old.wrap_socket(plain, server_hostname="leader")
 
 
+@pytest.mark.slow
 def test_the_programs_from_the_command_line_and_their_latency(deployed, tables):
     """One report by the programs themselves; then 10 at up to four at a time: nine of ten within eight seconds."""
 
