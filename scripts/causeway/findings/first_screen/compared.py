@@ -5,13 +5,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from causeway.core.formatting import count, elided, significant, time
+from causeway.core.formatting import count, elided, time
 from causeway.core.names.kernel_words import LONGEST, kernel_words, matrix_product
 from causeway.core.queries import cell
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import FEWEST_OF_P99, INCONCLUSIVE, NOT_IDLE, SAME
+from causeway.findings.first_screen.compared_tables import ComparedTables, compared_tables
 from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, NOTICEABLE
 from causeway.findings.first_screen.words.run_words import PARTS, detail_words
+from causeway.findings.first_screen.words.table_words import changed_by, of_tables, pair
 
 MOST_REASONS = 3
 MOST_KERNELS = 3
@@ -65,7 +67,7 @@ class ComparedRuns:
     """What is said of a pair: its changes; calls of operators, those whose change makes most first; reasons of idle
     time, copies and communication outside compute, operators and kernels that changed most, before and after, ns of all
     devices; numbers of launches and of calls, both models, the slowest steps of each, whether repeats were measured,
-    and the runs without input shapes.
+    the runs without input shapes, and what changed between plain tables.
     """
 
     changes: Sequence[ChangeFact]
@@ -80,6 +82,7 @@ class ComparedRuns:
     models: tuple[str, str]
     slowest: tuple[str, float, float] | None
     has_repeats: bool
+    tables: ComparedTables | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,6 +159,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         models=(_model(document["baseline"]["devices"]), _model(document["candidate"]["devices"])),
         slowest=_slowest(sides),
         has_repeats=document["noise"] == "repeats",
+        tables=compared_tables(document, rows, table),
     )
 
 
@@ -257,24 +261,21 @@ def _change(fact: ChangeFact) -> str:
     words = f"{fact.what} {time(fact.before)} to {time(fact.after)}"
     if fact.percent is None:
         return words
-    return f"{words} ({_signed(fact.percent)}{_interval(fact)})"
-
-
-def _interval(fact: ChangeFact) -> str:
-    return (
-        "" if fact.low is None or fact.high is None else f" [{significant(fact.low, 2)}, {significant(fact.high, 2)}]"
-    )
-
-
-def _signed(percent: float) -> str:
-    sign = "+" if percent > 0 else "−" if percent < 0 else ""
-    return f"{sign}{significant(abs(percent), 3 if abs(percent) >= 100 else 2)} %"
+    return f"{words} ({changed_by(fact.percent, fact.low, fact.high)})"
 
 
 def of_comparison(fact: ComparedRuns) -> list[tuple[str, str | None]]:
-    """Return what changed, line by line, with the query of the change that the line is about: step time, the run, idle
-    time with its reasons, copies, operators by input, kernels; then what the numbers rest on.
+    """Return what changed, line by line, with the query of the change that the line is about; then what the numbers
+    rest on.
     """
+    lines = _of_runs(fact) if fact.tables is None else of_tables(fact.tables)
+    if not fact.has_repeats:
+        lines.append(("One run each: how much two runs of one program differ was not measured.", None))
+    return lines
+
+
+def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
+    """Return step time, the run, idle time with its reasons, copies, operators by input, kernels."""
     lines: list[tuple[str, str | None]] = []
     if fact.models[0] != fact.models[1]:
         lines = [(f"{fact.models[0]} before, {fact.models[1]} after.", None)]
@@ -285,24 +286,23 @@ def of_comparison(fact: ComparedRuns) -> list[tuple[str, str | None]]:
             continue
         words = _change(change)
         if change.what == "Median step" and fact.slowest is not None:
-            words += f", {_pair(*fact.slowest)}"
+            words += f", {pair(*fact.slowest)}"
         if change.what == "Idle, all GPUs" and fact.reasons:
-            words += f": {', '.join(_pair(*row) for row in fact.reasons[:MOST_REASONS])}"
+            words += f": {', '.join(pair(*row) for row in fact.reasons[:MOST_REASONS])}"
         if change.what in (SAME_LAUNCHES, SAME_CALLS) and change.percent is not None:
             lines += _of_operators(fact)
             numbers = fact.launches if change.what == SAME_LAUNCHES else fact.numbers_of_calls
-            words = f"{change.what} take {_signed(change.percent)}{_interval(change)}{_numbers(numbers, ' of them')}"
+            percent = changed_by(change.percent, change.low, change.high)
+            words = f"{change.what} take {percent}{_numbers(numbers, ' of them')}"
         lines.append((f"{words}{_noise(change)}.", change.query))
-    lines += [(f"{_pair(f'{what}, all GPUs', *ns)}.", None) for what, *ns in fact.exposed]
+    lines += [(f"{pair(f'{what}, all GPUs', *ns)}.", None) for what, *ns in fact.exposed]
     if not any(change.what in (SAME_LAUNCHES, SAME_CALLS) for change in fact.changes):
         lines += _of_operators(fact)  # devices of two makers have no kernel in common
     if fact.kernels:
         named = ", ".join(
-            _pair(matrix_product(name) or kernel_words(_base(name)), *ns) for name, *ns in fact.kernels[:MOST_KERNELS]
+            pair(matrix_product(name) or kernel_words(_base(name)), *ns) for name, *ns in fact.kernels[:MOST_KERNELS]
         )
         lines.append((f"Kernels that changed beyond their number: {named}.", None))
-    if not fact.has_repeats:
-        lines.append(("One run each: how much two runs of one program differ was not measured.", None))
     return lines
 
 
@@ -330,7 +330,7 @@ def _of_operators(fact: ComparedRuns) -> list[tuple[str, str | None]]:
     named = {name for call in shown for name in (call.operator, call.before)}
     others = [row for row in fact.operators if row[0] not in named]
     if others:
-        words = ", ".join(_pair(elided(name, LONGEST), *ns) for name, *ns in others[:MOST_KERNELS])
+        words = ", ".join(pair(elided(name, LONGEST), *ns) for name, *ns in others[:MOST_KERNELS])
         lines.append((f"Kernels by {'other ' if shown else ''}operator: {words}.", None))
     return lines
 
@@ -343,7 +343,7 @@ def _call(fact: CallFact) -> str:
     signed = f"{'+' if worth > 0 else '−' if worth < 0 else ''}{time(abs(worth)) if worth else '0'} {where}"
     numbers = _numbers(fact.calls, " calls")
     change = fact.change
-    percent = "" if change.percent is None else f" ({_signed(change.percent)}{_interval(change)})"
+    percent = "" if change.percent is None else f" ({changed_by(change.percent, change.low, change.high)})"
     return f"{name} {time(change.before)} to {time(change.after)}{percent}{numbers}, {signed}{_noise(change)}"
 
 
@@ -352,10 +352,6 @@ def _is_said(change: ChangeFact, fact: ComparedRuns) -> bool:
     span = next((other for other in fact.changes if other.what == "Run"), None)
     whole = span.before if span is not None else change.before
     return abs(change.after - change.before) >= NOTICEABLE * whole
-
-
-def _pair(words: str, before: float, after: float) -> str:
-    return f"{words} {time(before) if before else '0'} to {time(after) if after else '0'}"
 
 
 def _base(name: str) -> str:
