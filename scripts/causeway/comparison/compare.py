@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from causeway.comparison.change_estimates import HALVES, REPEATS, UNMEASURED, Choices
 from causeway.comparison.change_verdicts import compare_causes, read_causes
-from causeway.comparison.distributions import kernel_quantiles, settings_document, settings_effects
+from causeway.comparison.distributions import kernel_effects, kernel_quantiles, other_shapes, settings_document
 from causeway.comparison.groups import compare_groups, configuration_pairs, lone_rows
 from causeway.comparison.operator_changes import compare_operators
 from causeway.comparison.over_time import Course, compare_efficiency, compare_steps, compare_times, decomposition
@@ -115,8 +115,12 @@ def run(
         matches = match_kernels(baseline.kernels, candidate.kernels)
         document, rows = _compared(measured, gaps, matches, folders, efficiency, causes, replays, choices, steps or {})
         mains = [Side(side[:1]) for side in measured]
-        effects = settings_effects(settings.columns, mains, matches, rows)
-        document["settings"] = settings_document(settings, mains, effects)
+        document["settings"] = settings_document(settings, mains)
+        document["effects"] = [
+            effect | {"column": settings.raw_names.get(effect["column"], effect["column"])}
+            for effect in kernel_effects(settings.columns, mains, matches, rows)
+        ]
+        document["other_shapes"] = other_shapes(mains, matches)
         document["attributions"] = attribute(rows) if attribute and all(causes) else None
         LOG.info("%s", document["verdicts"])
     write_json(document, out_json, "comparison")

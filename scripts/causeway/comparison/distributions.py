@@ -10,6 +10,8 @@ from causeway.comparison.groups import configuration_pairs, shape_words
 from causeway.comparison.runs.matching import Match
 from causeway.comparison.runs.settings import Settings
 from causeway.comparison.sides import Side
+from causeway.core.tables import LAUNCH_SHAPE
+from causeway.core.vocabulary import EXACT
 
 QUANTILES = {"median": 0.5, "p99": 0.99}
 WORDS = ("baseline", "candidate")
@@ -63,15 +65,13 @@ def _error(share: float, launches: float) -> float:
     return float(np.sqrt(share * (1 - share) / launches))
 
 
-def settings_document(settings: Settings, sides: Sequence[Side], effects: Sequence[dict]) -> dict | None:
+def settings_document(settings: Settings, sides: Sequence[Side]) -> dict | None:
     """Return the settings of two tables with how often each value occurs; None where no table was compared.
 
     Parameters
     ----------
     settings : Settings
     sides : (baseline, candidate)
-    effects : sequence of dict
-        Of `settings_effects`.
     """
     if not settings.counts:
         return None
@@ -83,20 +83,20 @@ def settings_document(settings: Settings, sides: Sequence[Side], effects: Sequen
         if column in after
         for value in dict.fromkeys([*before[column], *after[column]])
     ]
-    effects = [effect | {"column": named[effect["column"]]} for effect in effects]
-    return {"columns": [named[column] for column in settings.columns], "values": values, "effects": effects}
+    return {"columns": [named[column] for column in settings.columns], "values": values}
 
 
-def settings_effects(
+def kernel_effects(
     columns: Sequence[str], sides: Sequence[Side], matches: Sequence[Match], rows: Sequence[Mapping]
 ) -> list[dict]:
-    """Return by how much the same launches of each kernel with each value of a setting changed: the mean over its
-    configurations by their time, with an interval.
+    """Return by how much the same launches of each kernel changed with each grid, each value of a table's setting, and
+    on each rank: the mean over configurations by their time, of the first two with an interval. Kernels with one value
+    are left out.
 
     Parameters
     ----------
     columns : sequence of str
-        Settings.
+        Settings of tables.
     sides : (baseline, candidate)
     matches : sequence of Match
     rows : sequence of mapping
@@ -108,23 +108,98 @@ def settings_effects(
         if row["level"] == "configuration" and row["metric"] == "time_per_launch" and row["low_percent"] is not None
     }
     run = sides[1].main
-    changes: dict[tuple[str, str, str], list[tuple[float, float, float]]] = {}
-    for other, _, _ in configuration_pairs(sides, matches).values() if columns else ():
+    changes: dict[tuple[str, str], dict[str, list[tuple[float, float, float]]]] = {}
+    for other, _, _ in configuration_pairs(sides, matches).values():
         kernel, shape = run.configurations[other]
         name = run.kernels.names[kernel]
         row = by_name.get(f"{name} | {shape_words(shape)}")
         if row is not None:
             change, low, high = (np.log1p(row[key] / 100) for key in ("change_percent", "low_percent", "high_percent"))
-            for column, value in zip(columns, shape[-1 - len(columns) : -1], strict=True):
-                of_value = changes.setdefault((name, column, value), [])
+            for column, value in _values(columns, shape).items():
+                of_value = changes.setdefault((name, column), {}).setdefault(value, [])
                 of_value.append((row["candidate_total_ns"], change, (high - low) / 2))
     effects = []
-    for (name, column, value), each in changes.items():
-        weights, middles, halves = np.array(each).T
-        weights = weights / weights.sum()
-        middle = weights @ middles
-        half = np.sqrt(weights**2 @ halves**2)
-        ends = zip(("change", "low", "high"), (middle, middle - half, middle + half), strict=True)
-        percents = {f"{key}_percent": float(100 * np.expm1(end)) for key, end in ends}
-        effects.append({"kernel": name, "column": column, "value": value, **percents})
-    return effects
+    for (name, column), by_value in changes.items():
+        for value, each in by_value.items() if len(by_value) > 1 else ():
+            weights, middles, halves = np.array(each).T
+            weights = weights / weights.sum()
+            middle = weights @ middles
+            half = np.sqrt(weights**2 @ halves**2)
+            effects.append(_effect(name, column, value, middle, middle - half, middle + half))
+    return [*effects, *_rank_effects(sides, matches)]
+
+
+def _values(columns: Sequence[str], shape: Sequence) -> dict[str, str]:
+    """Return the settings of a shape of a table, or the grid of a launch."""
+    if columns:
+        return dict(zip(columns, shape[-1 - len(columns) : -1], strict=True))
+    grid = [str(size) for size in shape[:3] if size is not None]
+    return {"grid": "x".join(grid)} if grid else {}
+
+
+def _rank_effects(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
+    """Return the change of each kernel on each rank that both sides have; nothing where there is one."""
+    ranks = sorted(set(sides[0].main.ranks) & set(sides[1].main.ranks))
+    if len(ranks) < 2:
+        return []
+    sums: list[dict[tuple[int, int], np.ndarray]] = [{}, {}]
+    for side, own in zip(sides, sums, strict=True):
+        for configuration, rank, _, *measured in side.main.strata.tolist():
+            key = configuration, side.main.ranks[rank]
+            own[key] = own.get(key, 0) + np.array(measured[:2], float)
+    run = sides[1].main
+    times: dict[tuple[str, int], np.ndarray] = {}
+    for number, (other, _, _) in configuration_pairs(sides, matches).items():
+        for rank in ranks:
+            before, after = sums[0].get((number, rank)), sums[1].get((other, rank))
+            if before is not None and after is not None:
+                key = run.kernels.names[run.configurations[other][0]], rank
+                times[key] = times.get(key, 0) + np.array([before[1] / before[0] * after[0], after[1]])
+    return [
+        _effect(name, "rank", str(rank), float(np.log(after / before)))
+        for (name, rank), (before, after) in times.items()
+        if before and after
+    ]
+
+
+def _effect(name: str, column: str, value: str, *ends: float) -> dict:
+    """Return the change of a kernel with one value of a column; `ends` are logarithms: change, and low and high if they
+    are known.
+    """
+    percents = [float(100 * np.expm1(end)) for end in ends] + [None] * (3 - len(ends))
+    keys = ("change_percent", "low_percent", "high_percent")
+    return {"kernel": name, "column": column, "value": value, **dict(zip(keys, percents, strict=True))}
+
+
+def other_shapes(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
+    """Return what differs between the launch configurations that stand for each other without being the same: of each
+    kernel those of the one with most time, and that time's share of all.
+
+    Parameters
+    ----------
+    sides : (baseline, candidate)
+    matches : sequence of Match
+    """
+    runs = [side.main for side in sides]
+    times: dict[int, int] = {}
+    for configuration, _, _, _, total, _ in runs[1].strata.tolist():
+        times[configuration] = times.get(configuration, 0) + total
+    pairs = configuration_pairs(sides, matches)
+    most = {}
+    for number, (other, how, _) in sorted(pairs.items(), key=lambda pair: times.get(pair[1][0], 0)):
+        if how != EXACT:
+            most[runs[1].configurations[other][0]] = number, other
+    return [
+        {
+            "kernel": runs[1].kernels.names[kernel],
+            "column": column,
+            "baseline": before,
+            "candidate": after,
+            "share": times.get(other, 0) / max(runs[1].total_ns, 1),
+        }
+        for kernel, (number, other) in most.items()
+        for column, before, after in zip(
+            LAUNCH_SHAPE, runs[0].configurations[number][1], runs[1].configurations[other][1], strict=False
+        )
+        if before != after and before is not None and after is not None
+    ]

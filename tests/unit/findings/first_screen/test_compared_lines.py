@@ -6,7 +6,7 @@ import first_screen_samples as made
 from first_screen_samples import MS, tables
 
 from causeway.findings.first_screen import compared
-from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison
+from causeway.findings.first_screen.compared import Amount, PairSide, compared_runs, of_comparison
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan_of_pair
 
@@ -35,6 +35,12 @@ def lines_of(**changes):
     ]
 
 
+def fact_of_kernels():
+    fact = SimpleNamespace(models=("2 x GPU",) * 2, changes=(), operators=(), calls=(), exposed=(), has_repeats=True)
+    fact.tables, fact.amount, fact.details, fact.tails = None, Amount(), {}, ()
+    return fact
+
+
 def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():
     devices, step, whole, waits, launches, rest = lines_of()
     assert devices == "2 x NVIDIA H100 on both sides."
@@ -49,7 +55,7 @@ def test_a_matrix_product_of_cutlass_is_called_by_its_template():
     """PyTorch's are all Kernel2."""
     gemm = "cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_16x16_128x2_tn_align8"
     names = (f"void cutlass::Kernel2<{gemm}>({gemm}::Params)", "void at::native::vectorized_elementwise_kernel<4>(int)")
-    fact = SimpleNamespace(models=("2 x GPU",) * 2, changes=(), operators=(), calls=(), exposed=(), has_repeats=True)
+    fact = fact_of_kernels()
     fact.kernels = [(name, 187 * MS, 198 * MS) for name in names]
     (said,) = (text for text, _ in of_comparison(fact))
     assert "CUTLASS GEMM bf16 TN, tile 16x16 187 ms to 198 ms" in said
@@ -57,7 +63,7 @@ def test_a_matrix_product_of_cutlass_is_called_by_its_template():
 
 
 def test_a_kernel_of_a_namespace_without_name_is_called_by_its_own():
-    fact = SimpleNamespace(models=("2 x GPU",) * 2, changes=(), operators=(), calls=(), exposed=(), has_repeats=True)
+    fact = fact_of_kernels()
     fact.kernels = [("void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, float>(float*, int)", 0, 166 * MS)]
     (said,) = (text for text, _ in of_comparison(fact))
     assert said == "Kernels that changed beyond their number: cunn_SoftMaxForward 0 to 166 ms."

@@ -1,4 +1,4 @@
-"""Words of two plain tables that are compared."""
+"""Words of a compared pair that concern its kernels, and of two plain tables."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from causeway.core.formatting import count, counted, elided, quantity, significa
 from causeway.core.names.kernel_words import LONGEST, kernel_words
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import INCONCLUSIVE, SAME
-from causeway.findings.first_screen.compared_tables import ComparedTables, KernelChange, MixFact
+from causeway.findings.first_screen.compared_kernels import ComparedTables, KernelChange, KernelDetail, MixFact
 from causeway.findings.first_screen.words.run_words import percent
 
 MOST_KERNELS = 3
@@ -66,17 +66,40 @@ def _of_kernel(kernel: KernelChange, equal: str) -> str:
     change = f"{changed_by(kernel.percent, kernel.low, kernel.high)}{equal}{noise}"
     times = f"{pair('mean', *kernel.mean)}, {pair('median', *kernel.median)}, {pair('p99', *kernel.p99)}"
     sentences = [f"{_name(kernel)} {change}: {times}."]
-    if kernel.is_tail:
+    if kernel.detail.tail is not None and kernel.detail.column is None:
         sentences = [f"{_name(kernel)}, the slowest launches alone: {times} ({change})."]
-    if kernel.column is not None:
-        values = [
-            f"{effect.value} {changed_by(effect.percent, effect.low, effect.high)}"
-            for effect in kernel.effects[:MOST_VALUES]
-        ]
-        sentences.append(f"By {kernel.column}: {', '.join(values)}.")
+    if kernel.detail.column is not None:
+        sentences.append(f"By {kernel.detail.column}: {_effects(kernel.detail)}.")
     if kernel.came_with is not None and (origin := _origin(kernel.came_with)):
         sentences.append(origin)
     return " ".join(sentences)
+
+
+def _effects(detail: KernelDetail) -> str:
+    shown = [
+        f"{effect.value} {changed_by(effect.percent, effect.low, effect.high)}"
+        for effect in detail.effects[:MOST_VALUES]
+    ]
+    return ", ".join(shown)
+
+
+def of_detail(detail: KernelDetail | None) -> str:
+    """Return what is behind the change of a kernel, in brackets; empty where nothing is known."""
+    if detail is None:
+        return ""
+    parts = [f"{column.replace('_', ' ')} {count(before)} to {count(after)}" for column, before, after in detail.shapes]
+    if detail.column is not None:
+        parts.insert(0, f"by {detail.column}: {_effects(detail)}")
+    elif detail.tail is not None:
+        parts.insert(0, of_tail(detail))
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def of_tail(detail: KernelDetail) -> str:
+    """Return that only the slowest launches of a kernel changed."""
+    if detail.tail is None or detail.median is None:
+        return ""
+    return f"{pair('p99', *detail.tail)}, {pair('median', *detail.median)}"
 
 
 def _origin(attribution: Row) -> str:
