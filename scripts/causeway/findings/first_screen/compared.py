@@ -14,6 +14,7 @@ from causeway.findings.first_screen.compared_kernels import (
     ComparedTables,
     KernelDetail,
     compared_tables,
+    is_kernel,
     kernel_details,
 )
 from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, MOST_OF_RUN, NOTICEABLE
@@ -89,11 +90,14 @@ class Amount:
 @dataclass(frozen=True, kw_only=True)
 class ComparedRuns:
     """What is said of a pair: its changes; calls of operators, those whose change makes most first; reasons of idle
-    time, copies and communication outside compute, operators and kernels that changed most, before and after, ns of all
-    devices; numbers of launches and of calls, both models, the slowest steps of each, whether repeats were measured,
-    the runs without input shapes, what changed between plain tables, what times of whole runs are divided by, what is
-    behind the change of kernels, those of which the slowest launches alone changed, whether kernels were launched with
-    other numbers of threads, whether all changed alike, the idle share before and after, what is behind most of it, and rates of copies that changed by direction, GB/s.
+    time, copies and communication outside compute, operators and kernels that changed most, before and after, ns;
+    numbers of launches and of calls, both models, the slowest steps of each, whether repeats were measured, and the
+    runs without input shapes.
+
+    Then: what changed between plain tables; what times of whole runs are divided by; what is behind the change of
+    kernels, and those of which the slowest launches alone changed; whether kernels were launched with other numbers of
+    threads, and whether all changed alike; the idle share before and after, what is behind most of it; and rates of
+    copies that changed, by direction, GB/s.
     """
 
     changes: Sequence[ChangeFact]
@@ -212,11 +216,8 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         details=details,
         tails=[
             row["candidate"]
-            for row in rows
-            if row["candidate"] in details
-            and row["level"] == "kernel"
-            and row["metric"] == "time_per_launch"
-            and row["candidate"] not in told
+            for row in filter(is_kernel, rows)
+            if row["candidate"] not in told
             and details[row["candidate"]].tail is not None
             and row["candidate_total_ns"] >= NOTICEABLE * (document["candidate"]["gpu_time_ns"] or 0)
         ],
@@ -254,8 +255,7 @@ def _launch_ratio(rows: Sequence[Row]) -> float:
     """Return how many times as often the candidate launched the kernels of both runs: the median by their time."""
     ratios = sorted(
         (row["candidate_launches"] / row["baseline_launches"], row["baseline_total_ns"])
-        for row in rows
-        if row["level"] == "kernel" and row["metric"] == "time_per_launch" and row["change_percent"] is not None
+        for row in filter(is_kernel, rows)
     )
     half = sum(weight for _, weight in ratios) / 2
     for ratio, weight in ratios:

@@ -119,7 +119,7 @@ def compared_tables(document: Row, rows: Sequence[Row], table: str) -> ComparedT
             ),
         )
         for index, row in enumerate(rows)
-        if _is_kernel(row) and row["candidate"] in quantiles
+        if is_kernel(row) and row["candidate"] in quantiles
     ]
     kernels.sort(key=lambda pair: (-pair[0], pair[1].kernel))
     return ComparedTables(
@@ -130,7 +130,8 @@ def compared_tables(document: Row, rows: Sequence[Row], table: str) -> ComparedT
     )
 
 
-def _is_kernel(row: Row) -> bool:
+def is_kernel(row: Row) -> bool:
+    """Return whether a row of a comparison is the time of a kernel of both runs."""
     return bool(row["level"] == "kernel" and row["metric"] == "time_per_launch" and row["change_percent"] is not None)
 
 
@@ -149,7 +150,7 @@ def kernel_details(document: Row, rows: Iterable[Row]) -> dict[str, KernelDetail
     quantiles = {row["kernel"]: row for row in document.get("quantiles") or ()}
     details = {}
     for row in rows:
-        if _is_kernel(row):
+        if is_kernel(row):
             name = row["candidate"]
             column, of_column = _most_apart(effects.get(name, {}), row["floor_percent"] or 0)
             is_tail = name in quantiles and quantiles[name]["p99_differs"] and not quantiles[name]["median_differs"]
