@@ -1,5 +1,6 @@
 """What changed from one run to another, step time first: facts of both runs side by side, each once in words."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -257,7 +258,7 @@ def _launch_ratio(rows: Sequence[Row]) -> float:
         (row["candidate_launches"] / row["baseline_launches"], row["baseline_total_ns"])
         for row in filter(is_kernel, rows)
     )
-    half = sum(weight for _, weight in ratios) / 2
+    half = math.fsum(weight for _, weight in ratios) / 2
     for ratio, weight in ratios:
         half -= weight
         if half <= 0:
@@ -293,7 +294,7 @@ def _share_of_other_grids(document: Row) -> float:
         if row["column"] in GRID_AND_BLOCK and row["baseline"]:
             threads[row["kernel"]] = threads.get(row["kernel"], 1.0) * row["candidate"] / row["baseline"]
             shares[row["kernel"]] = row["share"]
-    return float(sum(share for kernel, share in shares.items() if threads[kernel] != 1))
+    return math.fsum(share for kernel, share in shares.items() if threads[kernel] != 1)
 
 
 def _rates(sides: Sequence[PairSide]) -> list[tuple[str, float, float]]:

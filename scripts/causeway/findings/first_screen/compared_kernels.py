@@ -204,5 +204,7 @@ def _mixes(values: Sequence[Row]) -> list[MixFact]:
             if abs(after - before) >= max(OTHER_SHARE, STANDARD_ERRORS * error):
                 shares.append((row["value"], before, after))
         if shares:
-            facts.append(MixFact(column=column, shares=sorted(shares, key=lambda each: -abs(each[2] - each[1]))))
+            facts.append(
+                MixFact(column=column, shares=sorted(shares, key=lambda each: -round(abs(each[2] - each[1]), 9)))
+            )
     return sorted(facts, key=lambda fact: -abs(fact.shares[0][2] - fact.shares[0][1]))
