@@ -15,6 +15,8 @@ from causeway.core.vocabulary import EXACT
 
 QUANTILES = {"median": 0.5, "p99": 0.99}
 WORDS = ("baseline", "candidate")
+LEAST_SHARE = 0.01
+"""Share of the GPU time from which it is told with which grid, setting or rank a kernel changed."""
 
 
 def kernel_quantiles(
@@ -90,8 +92,8 @@ def kernel_effects(
     columns: Sequence[str], sides: Sequence[Side], matches: Sequence[Match], rows: Sequence[Mapping]
 ) -> list[dict]:
     """Return by how much the same launches of each kernel changed with each grid, each value of a table's setting, and
-    on each rank: the mean over configurations by their time, of the first two with an interval. Kernels with one value
-    are left out.
+    on each rank: the mean over configurations by their time, of the first two with an interval. Kernels with one value,
+    or with little time, are left out.
 
     Parameters
     ----------
@@ -108,12 +110,20 @@ def kernel_effects(
         if row["level"] == "configuration" and row["metric"] == "time_per_launch" and row["low_percent"] is not None
     }
     run = sides[1].main
+    least = LEAST_SHARE * max(side.main.total_ns for side in sides)
+    kernels = {
+        row["candidate"]
+        for row in rows
+        if row["level"] == "kernel"
+        and row["metric"] == "time_per_launch"
+        and max(row["baseline_total_ns"] or 0, row["candidate_total_ns"] or 0) >= least
+    }
     changes: dict[tuple[str, str], dict[str, list[tuple[float, float, float]]]] = {}
     for other, _, _ in configuration_pairs(sides, matches).values():
         kernel, shape = run.configurations[other]
         name = run.kernels.names[kernel]
         row = by_name.get(f"{name} | {shape_words(shape)}")
-        if row is not None:
+        if row is not None and name in kernels:
             change, low, high = (np.log1p(row[key] / 100) for key in ("change_percent", "low_percent", "high_percent"))
             for column, value in _values(columns, shape).items():
                 of_value = changes.setdefault((name, column), {}).setdefault(value, [])
@@ -126,7 +136,7 @@ def kernel_effects(
             middle = weights @ middles
             half = np.sqrt(weights**2 @ halves**2)
             effects.append(_effect(name, column, value, middle, middle - half, middle + half))
-    return [*effects, *_rank_effects(sides, matches)]
+    return [*effects, *_rank_effects(sides, matches, kernels)]
 
 
 def _values(columns: Sequence[str], shape: Sequence) -> dict[str, str]:
@@ -137,24 +147,33 @@ def _values(columns: Sequence[str], shape: Sequence) -> dict[str, str]:
     return {"grid": "x".join(grid)} if grid else {}
 
 
-def _rank_effects(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
-    """Return the change of each kernel on each rank that both sides have; nothing where there is one."""
+def _rank_effects(sides: Sequence[Side], matches: Sequence[Match], kernels: set[str]) -> list[dict]:
+    """Return the change of each of some kernels on each rank that both sides have; nothing where there is one."""
     ranks = sorted(set(sides[0].main.ranks) & set(sides[1].main.ranks))
     if len(ranks) < 2:
         return []
-    sums: list[dict[tuple[int, int], np.ndarray]] = [{}, {}]
-    for side, own in zip(sides, sums, strict=True):
-        for configuration, rank, _, *measured in side.main.strata.tolist():
-            key = configuration, side.main.ranks[rank]
-            own[key] = own.get(key, 0) + np.array(measured[:2], float)
+    sums: list[dict[tuple[int, int], tuple[int, int]]] = [{}, {}]
     run = sides[1].main
-    times: dict[tuple[str, int], np.ndarray] = {}
-    for number, (other, _, _) in configuration_pairs(sides, matches).items():
+    pairs = {
+        number: other
+        for number, (other, _, _) in configuration_pairs(sides, matches).items()
+        if run.kernels.names[run.configurations[other][0]] in kernels
+    }
+    for side, own, wanted in zip(sides, sums, (list(pairs), list(pairs.values())), strict=True):
+        strata = side.main.strata[np.isin(side.main.strata[:, 0], wanted)]
+        for configuration, rank, _, launches, total, _ in strata.tolist():
+            key = configuration, side.main.ranks[rank]
+            before = own.get(key, (0, 0))
+            own[key] = before[0] + launches, before[1] + total
+    times: dict[tuple[str, int], tuple[float, float]] = {}
+    for number, other in pairs.items():
         for rank in ranks:
-            before, after = sums[0].get((number, rank)), sums[1].get((other, rank))
-            if before is not None and after is not None:
+            if (number, rank) in sums[0] and (other, rank) in sums[1]:
+                launches, total = sums[0][number, rank]
+                launches_after, total_after = sums[1][other, rank]
                 key = run.kernels.names[run.configurations[other][0]], rank
-                times[key] = times.get(key, 0) + np.array([before[1] / before[0] * after[0], after[1]])
+                charged, spent = times.get(key, (0.0, 0.0))
+                times[key] = charged + total / launches * launches_after, spent + total_after
     return [
         _effect(name, "rank", str(rank), float(np.log(after / before)))
         for (name, rank), (before, after) in times.items()
