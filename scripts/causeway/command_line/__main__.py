@@ -24,7 +24,7 @@ from causeway.command_line.analysis_folder import (
 )
 from causeway.command_line.configuration_check import check_settings, limits_in_words, merged
 from causeway.command_line.exports_found import FoundExport, search_exports
-from causeway.command_line.first_screen_lines import first_screen_lines, pair_lines
+from causeway.command_line.first_screen_lines import first_screen_lines
 from causeway.command_line.gate_files import VERDICTS, GateFiles, sets_limit, withdraw_verdict
 from causeway.command_line.output import answer, remark
 from causeway.command_line.progress import NoStepError
@@ -276,8 +276,6 @@ def _analysed(
             remark(f"not compared: {why}\n")
         if report:
             answer(*first_screen_lines(results, {export.dataset for export in exports}))
-        elif "compare" in targets and not why:
-            answer(*pair_lines(results, **pair))
         answer(f"open first   {results / page}")
         if report:
             answer(f"to forward   {results / 'report.zip'}")

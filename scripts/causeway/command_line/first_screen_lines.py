@@ -2,7 +2,7 @@
 
 import shutil
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from itertools import groupby
 from pathlib import Path
 
@@ -28,21 +28,7 @@ def first_screen_lines(results: Path, datasets: Collection[str], columns: int | 
     path = results / "findings.json"
     if not path.is_file():
         return []
-    return _shown([line for line in read_json(path)["first_screen"] if line["dataset"] in datasets], columns)
-
-
-def pair_lines(results: Path, baseline: str, candidate: str, columns: int | None = None) -> list[str]:
-    """Return what a comparison says on its page first as lines of text; `columns` as of `first_screen_lines`."""
-    from causeway.core.results import read_comparisons  # pyarrow, which no other command needs
-    from causeway.findings.first_screen.plan import COMPARED, lines_of_pair
-
-    ((document, rows),) = read_comparisons([str(results / "compare" / f"{baseline}__{candidate}" / "comparison.json")])
-    lines = lines_of_pair(document, rows, results)
-    return _shown([{"dataset": candidate, "question": COMPARED, "answer": line} for line in lines], columns)
-
-
-def _shown(lines: Sequence[Mapping[str, str]], columns: int | None) -> list[str]:
-    """Return lines of datasets as text, wrapped."""
+    lines = [line for line in read_json(path)["first_screen"] if line["dataset"] in datasets]
     width = min(columns or shutil.get_terminal_size((80, 24)).columns, WIDEST)
     margin = max((len(line["question"]) for line in lines), default=0) + 3
     shown = []

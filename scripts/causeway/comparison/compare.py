@@ -409,7 +409,7 @@ def _gaps(
             " the time of the same launches is not compared, what concerns the whole runs is."
         )
     gaps += [
-        f"{side.main.dataset} has no time line (counters, one launch at a time): its GPU times are compared, span and"
+        f"{side.main.dataset} has no time line (counters, or a table): its times are compared, span and"
         " efficiency are not."
         for side in sides
         if side.main.span_ns is None

@@ -210,7 +210,8 @@ def _first_pass(
     first: dict[int, int] = {}
     follows = np.zeros((kernels, kernels), np.int64) if in_order and kernels <= FOLLOWED else None
     ends: dict[int, tuple[int, int]] = {}
-    bins = times = np.zeros(0, np.int64)
+    bins = np.zeros(0, np.int64)
+    times = np.zeros(0, np.int64)
     for batch in batches():
         code = _stratum_code(batch.configuration, batch.rank, batch.region, ranks, regions)
         codes, inverse = np.unique(code, return_inverse=True)
