@@ -476,7 +476,8 @@ def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
             percent = changed_by(change.percent, change.low, change.high)
             words = f"{change.what} take {percent}{_numbers(numbers, ' of them')}"
             if fact.has_other_grids:
-                words, noise = f"The same kernels take {percent} with other grids, perhaps for other work", ""
+                words = f"The same kernels take {percent} with other grids, perhaps for other work"
+                noise = ""
             elif fact.is_alike and noise and change.verdict != SAME:
                 words += ", all kernels alike"
         lines.append((f"{words}{noise}.", change.query))

@@ -198,7 +198,8 @@ def _mixes(values: Sequence[Row]) -> list[MixFact]:
         pooled = sum(wholes)
         shares = []
         for row in own:
-            before, after = row["baseline"] / wholes[0], row["candidate"] / wholes[1]
+            before = row["baseline"] / wholes[0]
+            after = row["candidate"] / wholes[1]
             share = (row["baseline"] + row["candidate"]) / pooled
             error = math.sqrt(share * (1 - share) * (1 / wholes[0] + 1 / wholes[1]))
             if abs(after - before) >= max(OTHER_SHARE, STANDARD_ERRORS * error):

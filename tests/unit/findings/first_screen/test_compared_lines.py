@@ -36,9 +36,8 @@ def lines_of(**changes):
 
 
 def fact_of_kernels():
-    fact = SimpleNamespace(models=("2 x GPU",) * 2, changes=(), operators=(), calls=(), exposed=(), has_repeats=True)
-    fact.tables, fact.amount, fact.details, fact.tails = None, Amount(), {}, ()
-    return fact
+    fact = {"models": ("2 x GPU",) * 2, "changes": (), "operators": (), "calls": (), "exposed": (), "has_repeats": True}
+    return SimpleNamespace(**fact, tables=None, amount=Amount(), details={}, tails=())
 
 
 def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():
