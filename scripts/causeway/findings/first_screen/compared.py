@@ -105,10 +105,10 @@ class ComparedRuns:
     calls: Sequence[CallFact]
     numbers_of_calls: tuple[int, int]
     unshaped: Sequence[str]
-    reasons: Sequence[tuple[str, int, int]]
-    exposed: Sequence[tuple[str, int, int]]
-    operators: Sequence[tuple[str, int, int]]
-    kernels: Sequence[tuple[str, int, int]]
+    reasons: Sequence[tuple[str, float, float]]
+    exposed: Sequence[tuple[str, float, float]]
+    operators: Sequence[tuple[str, float, float]]
+    kernels: Sequence[tuple[str, float, float]]
     launches: tuple[int, int]
     models: tuple[str, str]
     slowest: tuple[str, float, float] | None
@@ -306,8 +306,12 @@ def _rates(sides: Sequence[PairSide]) -> list[tuple[str, float, float]]:
             own[row["direction"]] = size + row["bytes"], spent + row["sized_ns"]
     before, after = sums
     both = sorted((words for words in before if words in after), key=lambda words: -before[words][1])
-    rates = [(words, *(own[words][0] / max(own[words][1], 1) for own in sums)) for words in both]
+    rates = [(words, _gb_per_s(*before[words]), _gb_per_s(*after[words])) for words in both]
     return [rate for rate in rates if rate[1] and abs(rate[2] / rate[1] - 1) >= OTHER_NUMBER]
+
+
+def _gb_per_s(size: int, spent_ns: int) -> float:
+    return size / max(spent_ns, 1)
 
 
 def _is_alike(rows: Sequence[Row], document: Row) -> bool:
@@ -335,7 +339,7 @@ def _gpu_ns(side: Row) -> int:
     return int(side["span_ns"] or side.get("gpu_time_ns") or 0) * _gpus(side)
 
 
-def _side_by_side(sums: Sequence[Mapping[str, int]], least: float) -> list[tuple[str, int, int]]:
+def _side_by_side(sums: Sequence[Mapping[str, float]], least: float) -> list[tuple[str, float, float]]:
     """Return times of both sides that differ by so much at least, the largest difference first."""
     before, after = sums
     pairs = [(words, before.get(words, 0), after.get(words, 0)) for words in {**before, **after}]
