@@ -2,6 +2,6 @@
 
 Series of runs stand in `efficiency`.
 
-Imports run from left to right: `compare` > `operator_changes` > `over_time` > `groups` > `change_verdicts`, `gate` >
-`change_estimates` > `sides` > `runs`.
+Imports run from left to right: `compare` > `distributions`, `operator_changes` > `over_time` > `groups` >
+`change_verdicts`, `gate` > `change_estimates` > `sides` > `runs`.
 """

@@ -12,12 +12,14 @@ import pyarrow as pa
 
 from causeway.comparison.change_estimates import HALVES, REPEATS, UNMEASURED, Choices
 from causeway.comparison.change_verdicts import compare_causes, read_causes
+from causeway.comparison.distributions import kernel_effects, kernel_quantiles, other_shapes, settings_document
 from causeway.comparison.groups import compare_groups, configuration_pairs, lone_rows
 from causeway.comparison.operator_changes import compare_operators
 from causeway.comparison.over_time import Course, compare_efficiency, compare_steps, compare_times, decomposition
 from causeway.comparison.runs.matching import Match, match_kernels
 from causeway.comparison.runs.recordings import SAME_RECORDING, Shared, same_ranks, shared_by
 from causeway.comparison.runs.run_totals import Run, measure
+from causeway.comparison.runs.settings import common_settings
 from causeway.comparison.sides import Side
 from causeway.core.errors import CausewayError, NotComparableError
 from causeway.core.formatting import name_in_sentence
@@ -98,7 +100,9 @@ def run(
         If a dataset is named twice.
     """
     check_pair(names[0][0], names[1][0], (names[0][1:], names[1][1:]))
-    runs, unread = _measured([name for side in names for name in side], folders)
+    every = [name for side in names for name in side]
+    settings = common_settings({name: folders[name] for name in every})
+    runs, unread = _measured(every, folders, settings.columns)
     baseline, candidate = (runs.get(side[0]) for side in names)
     gaps = _unread_repeats(names, unread)
     rows: list[dict] = []
@@ -110,6 +114,13 @@ def run(
         measured = [[runs[name] for name in side if name in runs] for side in names]
         matches = match_kernels(baseline.kernels, candidate.kernels)
         document, rows = _compared(measured, gaps, matches, folders, efficiency, causes, replays, choices, steps or {})
+        mains = [Side(side[:1]) for side in measured]
+        document["settings"] = settings_document(settings, mains)
+        document["effects"] = [
+            effect | {"column": settings.raw_names.get(effect["column"], effect["column"])}
+            for effect in kernel_effects(settings.columns, mains, matches, rows)
+        ]
+        document["other_shapes"] = other_shapes(mains, matches)
         document["attributions"] = attribute(rows) if attribute and all(causes) else None
         LOG.info("%s", document["verdicts"])
     write_json(document, out_json, "comparison")
@@ -117,13 +128,15 @@ def run(
     write_table(table, out_table, "comparison", metadata={"baseline": names[0][0], "candidate": names[1][0]})
 
 
-def _measured(names: Sequence[str], folders: Mapping[str, Sequence[str]]) -> tuple[dict[str, Run], dict[str, str]]:
+def _measured(
+    names: Sequence[str], folders: Mapping[str, Sequence[str]], settings: Sequence[str]
+) -> tuple[dict[str, Run], dict[str, str]]:
     """Return the runs by dataset, and why others could not be measured, by dataset."""
     runs = {}
     unread = {}
     for name in names:
         try:
-            runs[name] = measure(name, folders[name])
+            runs[name] = measure(name, folders[name], settings)
         except NotComparableError as error:
             unread[name] = str(error)
     return runs, unread
@@ -252,6 +265,7 @@ def _compared(
         "decomposition": parts,
         "change_ns": {part: sum(row[part] for row in parts) for part in PARTS},
         "operators": operators.document,
+        "quantiles": kernel_quantiles(sides, matches, rows, settings),
         "causes": compare_causes([read_causes(side) for side in causes], rate) if all(causes) else None,
         "replays": replayed,
         "replayed": replayed and replayed_times(both),
@@ -395,7 +409,7 @@ def _gaps(
             " the time of the same launches is not compared, what concerns the whole runs is."
         )
     gaps += [
-        f"{side.main.dataset} has no time line (counters, one launch at a time): its GPU times are compared, span and"
+        f"{side.main.dataset} has no time line (counters, or a table): its times are compared, span and"
         " efficiency are not."
         for side in sides
         if side.main.span_ns is None

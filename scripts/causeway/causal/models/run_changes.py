@@ -11,7 +11,7 @@ K. Budhathoki, D. Janzing, P. Bloebaum, H. Ng, Why did the distribution change?,
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -38,7 +38,8 @@ from causeway.causal.models.kernel_rows import (
     read_rows,
 )
 from causeway.causal.models.slow_launches import NO_DOWHY
-from causeway.core.tables import read_table
+from causeway.core.formatting import NANOSECONDS
+from causeway.core.tables import read_json, read_table
 from causeway.core.vocabulary import EXACT, KERNEL_VARIABILITY, SUPPORTED
 from causeway.numeric.block_resampling import block_numbers, resampled_rows
 from causeway.numeric.effective_size import REFUSED_BELOW
@@ -291,9 +292,11 @@ def attributed_changes(
     confidence : float, 0 to 1
         Of the intervals.
     """
-    if not all(KERNEL_VARIABILITY in side for side in causes):
+    scales = [_times_measured(side) for side in causes]
+    target = next((target for target in scales[0] if target in scales[1]), None)
+    if target is None:
         return None
-    folders = [Path(side[KERNEL_VARIABILITY]).parents[2] for side in causes]
+    folders = [Path(side[target]).parents[2] for side in causes]
     ids = [{name: kernel for kernel, name in kernel_names(folder / "kernels.parquet").items()} for folder in folders]
     moved = [row for row in rows if _has_moved(row) and all(row["baseline"] in own for own in ids)]
     moved.sort(key=lambda row: (-_difference(row), row["baseline"]))
@@ -304,7 +307,7 @@ def attributed_changes(
     why = None
     try:
         with single_threaded(["sklearn.ensemble", "sklearn.linear_model"]):  # which dowhy fits
-            for name, parts in _rows(folders, pairs, wanted).items():
+            for name, parts in _rows(folders, pairs, wanted, [own[target] for own in scales]).items():
                 own_seed = derived_seed(seed, *pairs[name], "run change")
                 changes[name] = guarded(name, partial(run_change, parts, wanted[name], own_seed, confidence))
     except ImportError:
@@ -316,6 +319,23 @@ def attributed_changes(
         "kernels": [_kernel(row, change) for row, change in said if isinstance(change, RunChange)],
         "silent": [{"kernel": row["baseline"], "why": change} for row, change in said if isinstance(change, str)],
     }
+
+
+def _times_measured(side: Mapping[str, str]) -> dict[str, float]:
+    """Return the targets of a run that are times, that of launches first, each with its unit in ns.
+
+    Parameters
+    ----------
+    side : mapping of str to path
+        Contributions by target.
+    """
+    scales = {KERNEL_VARIABILITY: 1.0} if KERNEL_VARIABILITY in side else {}
+    for target, path in side.items():
+        for capabilities in sorted(Path(path).parents[3].glob("tables/*/capabilities.json")):
+            unit = read_json(capabilities)["values"].get(target)
+            if unit in NANOSECONDS:
+                scales.setdefault(target, NANOSECONDS[unit])
+    return scales
 
 
 def _has_moved(row: Mapping) -> bool:
@@ -343,14 +363,22 @@ def _causes(folders: Sequence[Path], kernels: Sequence[str]) -> list[str]:
     return sorted(shares, key=lambda name: (-shares[name], name))
 
 
-def _rows(folders: Sequence[Path], pairs: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]) -> dict:
-    """Return the rows of both runs by kernel, of the kernels that have some in both."""
+def _rows(
+    folders: Sequence[Path],
+    pairs: Mapping[str, Sequence[str]],
+    wanted: Mapping[str, Sequence[str]],
+    scales: Sequence[float],
+) -> dict:
+    """Return the rows of both runs by kernel, of the kernels that have some in both; `scales` are ns for each value."""
     sides = [
         read_rows(folder, {kernels[side]: wanted[name] for name, kernels in pairs.items()}) if pairs else {}
         for side, folder in enumerate(folders)
     ]
     return {
-        name: [own[kernel] for own, kernel in zip(sides, kernels, strict=True)]
+        name: [
+            replace(own[kernel], value=scale * own[kernel].value, mean=scale * own[kernel].mean)
+            for own, kernel, scale in zip(sides, kernels, scales, strict=True)
+        ]
         for name, kernels in pairs.items()
         if all(kernel in own for own, kernel in zip(sides, kernels, strict=True))
     }

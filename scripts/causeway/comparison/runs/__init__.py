@@ -2,5 +2,5 @@
 
 What two runs differ in stands in `comparison`.
 
-Imports run from left to right: `operator_calls`, `run_totals` > `launches`, `matching` > `recordings`.
+Imports run from left to right: `operator_calls`, `run_totals` > `launches`, `matching` > `recordings`, `settings`.
 """

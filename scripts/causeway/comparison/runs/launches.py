@@ -3,24 +3,28 @@ streamed.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from causeway.comparison.runs.recordings import Recording, device_names, recording_of
+from causeway.comparison.runs.settings import time_column, value_words
 from causeway.core.codes import GPU_TIME
 from causeway.core.errors import NotComparableError
-from causeway.core.formatting import elided
+from causeway.core.formatting import NANOSECONDS, elided
 from causeway.core.names.build_numbers import names_of_one_kernel
 from causeway.core.reduced import rules_out_time_line
 from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
-from causeway.events.few_values import Numbers
+from causeway.events.few_values import Numbers, few_rows
 
 BATCH_ROWS = 1 << 18
-NANOSECONDS = {"": 1.0, "ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
+UNITS = {**NANOSECONDS, "": 1.0, "µs": 1e3}
+"""Units of a counter of GPU time, ns each."""
 NUMBER = re.compile(r"\d+")
 
 
@@ -90,6 +94,8 @@ class Launches:
     dataset : str
     folders : sequence of Path
         Its folders of tables, in the sheet's order.
+    settings : sequence of str, optional
+        Columns of plain tables that are part of a row's configuration.
 
     Attributes
     ----------
@@ -101,7 +107,8 @@ class Launches:
         If no export of the dataset has launches or GPU times.
     """
 
-    def __init__(self, dataset: str, folders: Sequence[str | Path]) -> None:
+    def __init__(self, dataset: str, folders: Sequence[str | Path], settings: Sequence[str] = ()) -> None:
+        self._settings = list(settings)
         self._kernels = Numbers[str]()
         self._configurations = Numbers[tuple]()
         self._regions = Numbers[str]()
@@ -114,7 +121,9 @@ class Launches:
             source = _source(folder)
             if source is not None:
                 document = read_json(folder / "capabilities.json")
-                own = (self._numbered(folder), self._regions_of(folder), not rules_out_time_line(document))
+                keys = self._keys(folder)
+                numbers = self._numbers_of(keys, source[0])
+                own = (numbers, self._regions_of(folder), not rules_out_time_line(document))
                 self._exports.append((folder, *source, *own))
                 ranks |= set(document["ranks"])
         if any(
@@ -124,12 +133,16 @@ class Launches:
         if not self._exports:
             raise NotComparableError(
                 f"dataset {dataset} cannot be compared: none of its exports holds kernel launches or the counter"
-                f" {GPU_TIME}{_why_refused(folders)}"
+                f" {GPU_TIME}{_why_refused(folders)}{_of_tables(folders)}"
             )
+        self._ranks = sorted(ranks)
+        if self._settings:
+            for _ in self.batches():  # meets all configurations
+                pass
         recordings = [recording_of(folder) for folder, *_ in self._exports]
         self.facts = RunFacts(
             dataset=dataset,
-            ranks=sorted(ranks),
+            ranks=self._ranks,
             names=self._kernels.rows,
             configurations=self._configurations.rows,
             regions=self._regions.rows,
@@ -138,17 +151,40 @@ class Launches:
             incomplete=_not_read_whole(folders),
         )
 
-    def _numbered(self, folder: Path) -> np.ndarray:
-        """Return the dataset's number of each configuration of an export."""
+    def _keys(self, folder: Path) -> dict[int, tuple[int, tuple]]:
+        """Return kernel and shape of each configuration of an export, before the settings of a table."""
         names = _names(folder)
-        rows = read_table(folder / "configurations.parquet", "configurations").to_pylist()
-        numbers = np.zeros(max((row["configuration"] for row in rows), default=-1) + 1, np.int64)
-        for row in rows:
-            shape = (*(row[column] for column in LAUNCH_SHAPE), row["label"])
+        keys = {}
+        for row in read_table(folder / "configurations.parquet", "configurations").to_pylist():
             name = names[row["kernel"]]
-            kernel = self._kernels.number(self._one_kernel.get(name, name))
-            numbers[row["configuration"]] = self._configurations.number((kernel, shape))
-        return numbers
+            shape = (*(row[column] for column in LAUNCH_SHAPE), row["label"])
+            keys[row["configuration"]] = self._kernels.number(self._one_kernel.get(name, name)), shape
+        return keys
+
+    def _numbers_of(self, keys: Mapping[int, tuple[int, tuple]], table: str) -> Callable[[pa.RecordBatch], np.ndarray]:
+        """Return what gives the dataset's number of the configuration of each row of an export."""
+        if self._settings and table == "counters":
+            return partial(self._with_settings, keys)
+        numbers = np.zeros(max(keys, default=-1) + 1, np.int64)
+        for configuration, key in keys.items():
+            numbers[configuration] = self._configurations.number(key)
+        return lambda batch: numbers[_whole(batch, "configuration")]
+
+    def _with_settings(self, keys: Mapping[int, tuple[int, tuple]], batch: pa.RecordBatch) -> np.ndarray:
+        """Return the number of the configuration of each row of a table: the values of its settings stand before its
+        label, and in it.
+        """
+        coded = [batch[name].dictionary_encode("encode") for name in self._settings]
+        rows, codes = few_rows(_whole(batch, "configuration"), *(column.indices.to_numpy() for column in coded))
+        texts = [[value_words(value) for value in column.dictionary.to_pylist()] for column in coded]
+        numbers = []
+        for configuration, *values in rows:
+            kernel, shape = keys[configuration]
+            settings = [text[value] for text, value in zip(texts, values, strict=True)]
+            words = [f"{name}={value}" for name, value in zip(self._settings, settings, strict=True)]
+            label = ", ".join([*filter(None, shape[-1:]), *words])
+            numbers.append(self._configurations.number((kernel, (*shape[:-1], *settings, label))))
+        return np.array(numbers, np.int64)[codes]
 
     def _regions_of(self, folder: Path) -> np.ndarray:
         """Return the dataset's number of each range of an export; -1 where it has none."""
@@ -170,12 +206,13 @@ class Launches:
 
     def batches(self) -> Iterator[LaunchBatch]:
         """Yield all launches, export after export."""
-        ranks = np.array(self.facts.ranks, np.int64)
+        ranks = np.array(self._ranks, np.int64)
         for folder, table, columns, numbers, regions, has_times in self._exports:
+            settings = self._settings if table == "counters" else []
             with open_table(folder / f"{table}.parquet", table) as file:
-                scale = NANOSECONDS[unit_of(file.schema_arrow.field(GPU_TIME))] if table == "counters" else 1.0
-                for batch in file.iter_batches(BATCH_ROWS, columns=columns):
-                    launches = _batch(batch, table, scale, numbers, regions, ranks)
+                scale = UNITS[unit_of(file.schema_arrow.field(columns[-1]))] if table == "counters" else 1.0
+                for batch in file.iter_batches(BATCH_ROWS, columns=[*settings, *columns]):
+                    launches = _batch(batch, columns, scale, numbers, regions, ranks)
                     yield launches if has_times else replace(launches, start=None)
 
 
@@ -214,8 +251,18 @@ def _why_refused(folders: Sequence[str | Path]) -> str:
     return f"; {export}{more} could not be read: {elided(' '.join(reason.split()), 200)}"
 
 
+def _of_tables(folders: Sequence[str | Path]) -> str:
+    """Return what a plain table needs to be compared, in words that follow a sentence; empty where there is none."""
+    documents = [read_json(Path(folder) / "capabilities.json") for folder in folders]
+    if not any(document.get("kind") == "table" for document in documents):
+        return ""
+    return "; tables are compared by a measured column that is named with its unit of time, such as duration_us"
+
+
 def _source(folder: Path) -> tuple[str, list[str]] | None:
-    """Return the table of an export that holds its launches, and the columns to read; None if it has none."""
+    """Return the table of an export that holds its launches, and the columns to read, of counters the time last; None
+    if it has none.
+    """
     if (folder / "launches.parquet").is_file():
         return "launches", ["start_ns", "duration_ns", "configuration", "rank", "device", "stream", "range"]
     path = folder / "counters.parquet"
@@ -223,24 +270,34 @@ def _source(folder: Path) -> tuple[str, list[str]] | None:
         return None
     with open_table(path, "counters") as file:
         schema = file.schema_arrow
-    if GPU_TIME not in schema.names or unit_of(schema.field(GPU_TIME)) not in NANOSECONDS:
-        return None
-    return "counters", ["configuration", "rank", GPU_TIME]
+    measured = time_column(folder)
+    if GPU_TIME in schema.names and unit_of(schema.field(GPU_TIME)) in UNITS:
+        measured = GPU_TIME
+    return None if measured is None else ("counters", ["configuration", "rank", measured])
 
 
-def _batch(batch, table: str, scale: float, numbers: np.ndarray, regions: np.ndarray, ranks: np.ndarray) -> LaunchBatch:
-    def column(name: str) -> np.ndarray:
-        return batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
+def _whole(batch: pa.RecordBatch, name: str) -> np.ndarray:
+    return batch.column(name).to_numpy(zero_copy_only=False).astype(np.int64)
 
-    rank = np.searchsorted(ranks, column("rank"))
-    configuration = numbers[column("configuration")]
-    if table == "counters":
-        value = batch.column(GPU_TIME).to_numpy(zero_copy_only=False).astype(float) * scale
+
+def _batch(
+    batch: pa.RecordBatch,
+    columns: Sequence[str],
+    scale: float,
+    numbers: Callable[[pa.RecordBatch], np.ndarray],
+    regions: np.ndarray,
+    ranks: np.ndarray,
+) -> LaunchBatch:
+    """Return the launches of a batch; `columns` as `_source` gives them."""
+    rank = np.searchsorted(ranks, _whole(batch, "rank"))
+    configuration = numbers(batch)
+    if "range" not in columns:
+        value = batch.column(columns[-1]).to_numpy(zero_copy_only=False).astype(float) * scale
         kept = np.isfinite(value)
         duration = np.rint(value[kept]).astype(np.int64)
         outside = np.full(duration.size, -1, np.int64)
         return LaunchBatch(None, duration, configuration[kept], rank[kept], outside, rank[kept])
     spans = batch.column("range").fill_null(np.iinfo(np.uint32).max).to_numpy(zero_copy_only=False).astype(np.int64)
     region = np.where(spans < regions.size, regions[np.minimum(spans, regions.size - 1)], -1)
-    stream = (rank << 48) | (column("device") << 32) | column("stream")
-    return LaunchBatch(column("start_ns"), column("duration_ns"), configuration, rank, region, stream)
+    stream = (rank << 48) | (_whole(batch, "device") << 32) | _whole(batch, "stream")
+    return LaunchBatch(_whole(batch, "start_ns"), _whole(batch, "duration_ns"), configuration, rank, region, stream)

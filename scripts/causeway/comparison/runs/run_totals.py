@@ -29,6 +29,10 @@ FOLLOWED = 2000
 """Kernels up to which the order of launches is kept."""
 LEVELS = ("run", "rank", "region", "kernel", "configuration")
 COUNT, DEVIATION, SPREAD = range(3)
+FINENESS = 1000
+"""Bins of durations for each factor of e: a quantile is known to .05 %."""
+BINS = 1 << 16
+"""More than any duration in 64 bits has."""
 Batches = Callable[[], Iterator[LaunchBatch]]
 """Gives all launches, or calls of operators, of a run anew in each pass."""
 
@@ -73,6 +77,8 @@ class Run(RunFacts):
         deviations (ns).
     span_ns : int or None
         From the first start to the last end, per rank, the longest; None without a time line.
+    histogram : (ndarray of int64, ndarray of int64), shapes (bins,)
+        How long launches take: `BINS` times the kernel, plus the bin of their logarithm; and how many there are.
     leading : int
         Leading values of a shape that must agree where no shape agrees as a whole; 0: shapes agree as a whole or not.
     """
@@ -80,6 +86,7 @@ class Run(RunFacts):
     kernels: Kernels
     strata: np.ndarray
     span_ns: int | None
+    histogram: tuple[np.ndarray, np.ndarray]
     leading: int = BLOCKS
     _cells: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     _index: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = field(default_factory=dict, repr=False)
@@ -93,6 +100,14 @@ class Run(RunFacts):
     def total_ns(self) -> int:
         """Sum of all durations, ns."""
         return int(self.strata[:, 4].sum())
+
+    def quantiles(self, kernel: int, shares: Sequence[float]) -> list[float]:
+        """Return the durations of a kernel's launches at some shares of their number, 0 to 1, ns."""
+        codes, numbers = self.histogram
+        own = slice(*np.searchsorted(codes, (kernel * BINS, (kernel + 1) * BINS)))
+        reached = np.cumsum(numbers[own])
+        index = np.searchsorted(reached, np.ceil(np.asarray(shares) * reached[-1])).clip(max=reached.size - 1)
+        return np.exp((codes[own][index] % BINS) / FINENESS).tolist()
 
     def kernel_of(self) -> np.ndarray:
         """Return each configuration's kernel; int64, shape (configurations,)."""
@@ -145,16 +160,16 @@ def _fill(series, deviation, offset, width, seen, cells):
             cells[cell, 2] += abs(deviation[i])
 
 
-def measure(dataset: str, folders: Sequence[str | Path]) -> Run:
-    """Return a dataset, measured in two passes over its launches.
+def measure(dataset: str, folders: Sequence[str | Path], settings: Sequence[str] = ()) -> Run:
+    """Return a dataset, measured in two passes over its launches; `settings` as in `Launches`.
 
     Raises
     ------
     NotComparableError
         If there is nothing to measure.
     """
-    launches = Launches(dataset, folders)
-    return measured(launches.facts, launches.batches)
+    launches = Launches(dataset, folders, settings)
+    return measured(launches.facts, launches.batches, 0 if settings else BLOCKS)
 
 
 def measured(facts: RunFacts, batches: Batches, leading: int = BLOCKS) -> Run:
@@ -166,7 +181,7 @@ def measured(facts: RunFacts, batches: Batches, leading: int = BLOCKS) -> Run:
         If there is nothing to measure.
     """
     kernel_of = np.array([kernel for kernel, _ in facts.configurations], np.int64)
-    strata, first, follows, ends = _first_pass(facts, batches, kernel_of, bool(leading))
+    strata, first, follows, ends, histogram = _first_pass(facts, batches, kernel_of, bool(leading))
     if not strata.size:
         raise NotComparableError(f"dataset {facts.dataset} cannot be compared: its exports hold no kernel launch")
     span = max(high - low for low, high in ends.values()) if ends else None
@@ -177,16 +192,16 @@ def measured(facts: RunFacts, batches: Batches, leading: int = BLOCKS) -> Run:
     for kernel, shape in facts.configurations:
         shapes[kernel].add(shape[:leading])
     kernels = Kernels(facts.names, number, order, follows, [frozenset(kernel_shapes) for kernel_shapes in shapes])
-    run = Run(**vars(facts), kernels=kernels, strata=strata, span_ns=span, leading=leading)
+    run = Run(**vars(facts), kernels=kernels, strata=strata, span_ns=span, histogram=histogram, leading=leading)
     _second_pass(batches, run, kernel_of)
     return run
 
 
 def _first_pass(
     facts: RunFacts, batches: Batches, kernel_of: np.ndarray, in_order: bool
-) -> tuple[np.ndarray, dict[int, int], np.ndarray | None, dict[int, tuple]]:
+) -> tuple[np.ndarray, dict[int, int], np.ndarray | None, dict[int, tuple], tuple[np.ndarray, np.ndarray]]:
     """Return the strata, whose deviations the second pass adds, each kernel's position in the order of first launches,
-    who follows whom (where `in_order`), and first start and last end by rank.
+    who follows whom (where `in_order`), first start and last end by rank, and the histogram of `Run`.
     """
     ranks = len(facts.ranks)
     regions = len(facts.regions) + 1
@@ -195,6 +210,8 @@ def _first_pass(
     first: dict[int, int] = {}
     follows = np.zeros((kernels, kernels), np.int64) if in_order and kernels <= FOLLOWED else None
     ends: dict[int, tuple[int, int]] = {}
+    bins = np.zeros(0, np.int64)
+    times = np.zeros(0, np.int64)
     for batch in batches():
         code = _stratum_code(batch.configuration, batch.rank, batch.region, ranks, regions)
         codes, inverse = np.unique(code, return_inverse=True)
@@ -206,6 +223,10 @@ def _first_pass(
             counts[0] = counts[0] + n
             counts[1] = counts[1] + total
         kernel = kernel_of[batch.configuration]
+        own = np.rint(FINENESS * np.log(np.maximum(batch.duration, 1))).astype(np.int64)
+        own, counts_of_own = np.unique(kernel * BINS + own, return_counts=True)
+        bins, inverse = np.unique(np.concatenate([bins, own]), return_inverse=True)
+        times = np.bincount(inverse, np.concatenate([times, counts_of_own])).astype(np.int64)
         met, first_rows = np.unique(kernel, return_index=True)
         for number in met[np.argsort(first_rows)].tolist():
             first.setdefault(number, len(first))
@@ -219,7 +240,7 @@ def _first_pass(
     strata = np.column_stack(
         [codes // regions // ranks, codes // regions % ranks, codes % regions - 1, counted, deviations]
     )
-    return strata, first, follows, ends
+    return strata, first, follows, ends, (bins, times)
 
 
 def _stratum_code(

@@ -4,5 +4,6 @@
 `words` renders each once.
 
 Imports run from left to right: `plan` > `advice`, `compared` > `facts`, `words` >
-`counted_work`, `device_differences`, `late_in_mpi` > `losses`, `outliers`, `work` > `first_steps` > `run_facts`.
+`compared_kernels`, `counted_work`, `device_differences`, `late_in_mpi` > `losses`, `outliers`, `work` >
+`first_steps` > `run_facts`.
 """

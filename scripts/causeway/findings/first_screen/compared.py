@@ -1,17 +1,27 @@
 """What changed from one run to another, step time first: facts of both runs side by side, each once in words."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from causeway.core.formatting import count, elided, significant, time
+from causeway.core.formatting import count, elided, quantity, time
 from causeway.core.names.kernel_words import LONGEST, kernel_words, matrix_product
 from causeway.core.queries import cell
-from causeway.core.schemas import Row
+from causeway.core.schemas import GRID_AND_BLOCK, Row
 from causeway.core.vocabulary import FEWEST_OF_P99, INCONCLUSIVE, NOT_IDLE, SAME
-from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, NOTICEABLE
+from causeway.findings.first_screen.compared_kernels import (
+    ComparedTables,
+    KernelDetail,
+    compared_tables,
+    is_kernel,
+    kernel_details,
+)
+from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, MOST_OF_RUN, NOTICEABLE
+from causeway.findings.first_screen.words.pair_words import changed_by, of_detail, of_tables, of_tail, pair
 from causeway.findings.first_screen.words.run_words import PARTS, detail_words
+from causeway.findings.first_screen.words.run_words import percent as share_words
 
 MOST_REASONS = 3
 MOST_KERNELS = 3
@@ -61,36 +71,71 @@ class CallFact:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Amount:
+    """What times of a whole run are divided by where the runs differ in it, before and after, and how it is called: the
+    steps, the devices, and without steps how often the same kernels were launched.
+    """
+
+    divisors: tuple[float, float] = (1.0, 1.0)
+    of: str = ", all GPUs"
+    steps: tuple[int, int] | None = None
+    is_of_launches: bool = False
+
+    def of_each(self, sums: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
+        """Return times of both runs by words, each divided."""
+        return [
+            {words: ns / divisor for words, ns in own.items()} for own, divisor in zip(sums, self.divisors, strict=True)
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
 class ComparedRuns:
     """What is said of a pair: its changes; calls of operators, those whose change makes most first; reasons of idle
-    time, copies and communication outside compute, operators and kernels that changed most, before and after, ns of all
-    devices; numbers of launches and of calls, both models, the slowest steps of each, whether repeats were measured,
-    and the runs without input shapes.
+    time, copies and communication outside compute, operators and kernels that changed most, before and after, ns;
+    numbers of launches and of calls, both models, the slowest steps of each, whether repeats were measured, and the
+    runs without input shapes.
+
+    Then: what changed between plain tables; what times of whole runs are divided by; what is behind the change of
+    kernels, and those of which the slowest launches alone changed; whether kernels were launched with other numbers of
+    threads, and whether all changed alike; the idle share before and after, what is behind most of it; and rates of
+    copies that changed, by direction, GB/s.
     """
 
     changes: Sequence[ChangeFact]
     calls: Sequence[CallFact]
     numbers_of_calls: tuple[int, int]
     unshaped: Sequence[str]
-    reasons: Sequence[tuple[str, int, int]]
-    exposed: Sequence[tuple[str, int, int]]
-    operators: Sequence[tuple[str, int, int]]
-    kernels: Sequence[tuple[str, int, int]]
+    reasons: Sequence[tuple[str, float, float]]
+    exposed: Sequence[tuple[str, float, float]]
+    operators: Sequence[tuple[str, float, float]]
+    kernels: Sequence[tuple[str, float, float]]
     launches: tuple[int, int]
     models: tuple[str, str]
     slowest: tuple[str, float, float] | None
     has_repeats: bool
+    tables: ComparedTables | None = None
+    amount: Amount = Amount()
+    details: Mapping[str, KernelDetail] = field(default_factory=dict)
+    tails: Sequence[str] = ()
+    has_other_grids: bool = False
+    is_alike: bool = False
+    idle_shares: tuple[float, float] | None = None
+    most_idle: str = ""
+    rates: Sequence[tuple[str, float, float]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairSide:
     """What is read of one run of a pair beside the comparison: rows of `waiting` and of `operator_summary`, the
-    durations of its steps behind the warm-up, mean of their ranks, ns, and the parts of its devices' time, ns.
+    durations of its steps behind the warm-up, mean of their ranks, ns, how many steps there are with the warm-up, its
+    copies by device and direction, and the parts of its devices' time, ns.
     """
 
     waiting: Sequence[Row] = ()
     operators: Sequence[Row] = ()
     steps: Sequence[float] = ()
+    recorded_steps: int = 0
+    copies: Sequence[Row] = ()
     parts: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -118,16 +163,17 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
     if document["why"] is not None or (document["same_content"]["sides"] or {}).get("is_all"):
         return None
     table = f"compare/{document['baseline']['dataset']}__{document['candidate']['dataset']}/comparison.parquet"
+    amount = _amount(document, rows, sides)
     names = {
         "step": "Median step",
         "span": "Run",
-        "idle": "Idle, all GPUs",
-        "copies": "Copies, all GPUs",
+        "idle": f"Idle{amount.of}",
+        "copies": f"Copies{amount.of}",
         "time_per_launch": SAME_LAUNCHES,
         "time_per_call": SAME_CALLS,
     }
     changes = [
-        _change_of(names[row["metric"]], row, cell("change_percent", table, index))
+        _of_amount(_change_of(names[row["metric"]], row, cell("change_percent", table, index)), row["metric"], amount)
         for index, row in enumerate(rows)
         if row["level"] == "run" and row["metric"] in names and row["baseline_value"] is not None
     ]
@@ -135,35 +181,165 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
     changes = [change for change in changes if change.what != SAME_CALLS or (not by_kernel and change.low is not None)]
     changes.sort(key=lambda change: list(names.values()).index(change.what))
     least = NOTICEABLE * max(_gpu_ns(document[side]) for side in SIDES)
+    details = kernel_details(document, rows)
     kernels = [
-        (row["kernel"], row["baseline_ns"], row["candidate_ns"])
+        (row["kernel"], row["baseline_ns"] / amount.divisors[0], row["candidate_ns"] / amount.divisors[1])
         for row in document["decomposition"]
         if abs(row["candidate_ns"] - row["baseline_ns"] - row["launches_ns"]) >= least
     ]
+    told = {kernel[0] for kernel in kernels}
     operators = document["operators"]
+    least_each = NOTICEABLE * max(
+        _gpu_ns(document[side]) / divisor for side, divisor in zip(SIDES, amount.divisors, strict=True)
+    )
+    reasons = amount.of_each([_reasons(side) for side in sides])
     return ComparedRuns(
         changes=changes,
-        calls=[call for call in _calls(operators, rows, table, sides) if abs(call.whole_ns) >= least]
+        calls=[
+            call
+            for call in _calls(operators, rows, table, sides, [len(document[side]["ranks"]) for side in SIDES])
+            if abs(call.whole_ns) >= least
+        ]
         if operators
         else (),
         numbers_of_calls=(operators["baseline"]["calls"], operators["candidate"]["calls"]) if operators else (0, 0),
         unshaped=operators["without_shapes"] if operators else (),
-        reasons=_side_by_side([_reasons(side) for side in sides], least),
-        exposed=_side_by_side([_exposed(side) for side in sides], least),
-        operators=_side_by_side([_operators(side) for side in sides], least),
+        reasons=_side_by_side(reasons, least_each),
+        exposed=_side_by_side(amount.of_each([_exposed(side) for side in sides]), least_each),
+        operators=_side_by_side(amount.of_each([_operators(side) for side in sides]), least_each),
         kernels=sorted(kernels, key=lambda row: (-abs(row[2] - row[1]), row[0])),
         launches=(document["baseline"]["launches"], document["candidate"]["launches"]),
         models=(_model(document["baseline"]["devices"]), _model(document["candidate"]["devices"])),
         slowest=_slowest(sides),
         has_repeats=document["noise"] == "repeats",
+        tables=compared_tables(document, rows, table),
+        amount=amount,
+        details=details,
+        tails=[
+            row["candidate"]
+            for row in filter(is_kernel, rows)
+            if row["candidate"] not in told
+            and details[row["candidate"]].tail is not None
+            and row["candidate_total_ns"] >= NOTICEABLE * (document["candidate"]["gpu_time_ns"] or 0)
+        ],
+        has_other_grids=_share_of_other_grids(document) > 1 - MOST_OF_RUN,
+        is_alike=_is_alike(rows, document),
+        idle_shares=_idle_shares(document, rows),
+        rates=_rates(sides),
+        most_idle=max(reasons[1].items(), key=lambda pair: pair[1], default=("", 0))[0],
     )
 
 
+def _amount(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> Amount:
+    """Return what the times of whole runs are divided by: what differs by a twentieth or more."""
+    before, after = (max(side.recorded_steps, len(side.steps)) for side in sides)
+    gpus = [_gpus(document[side]) for side in SIDES]
+    launches = _launch_ratio(rows)
+    has_other_steps = bool(before and after) and abs(after / before - 1) >= OTHER_NUMBER
+    has_other_launches = not (before and after) and abs(launches - 1) >= OTHER_NUMBER
+    divisors = (float(before), float(after)) if has_other_steps else (1.0, launches if has_other_launches else 1.0)
+    of = " a step" if has_other_steps else ""
+    if gpus[0] != gpus[1]:
+        divisors = divisors[0] * gpus[0], divisors[1] * gpus[1]
+        of += " and GPU" if of else " a GPU"
+    else:
+        of += ", all GPUs"
+    return Amount(
+        divisors=divisors,
+        of=f"{of} for as many launches" if has_other_launches else of,
+        steps=(before, after) if has_other_steps else None,
+        is_of_launches=has_other_launches,
+    )
+
+
+def _launch_ratio(rows: Sequence[Row]) -> float:
+    """Return how many times as often the candidate launched the kernels of both runs: the median by their time."""
+    ratios = sorted(
+        (row["candidate_launches"] / row["baseline_launches"], row["baseline_total_ns"])
+        for row in filter(is_kernel, rows)
+    )
+    half = math.fsum(weight for _, weight in ratios) / 2
+    for ratio, weight in ratios:
+        half -= weight
+        if half <= 0:
+            return float(ratio)
+    return 1.0
+
+
+def _of_amount(change: ChangeFact, metric: str, amount: Amount) -> ChangeFact:
+    """Return a time of all devices divided; its verdict was of the whole."""
+    before, after = amount.divisors
+    if metric not in ("idle", "copies") or before == after:
+        return change
+    percents = [
+        None if percent is None else 100 * ((1 + percent / 100) * before / after - 1)
+        for percent in (change.percent, change.low, change.high)
+    ]
+    return replace(
+        change,
+        before=change.before / before,
+        after=change.after / after,
+        percent=percents[0],
+        low=percents[1],
+        high=percents[2],
+        verdict=INCONCLUSIVE,
+    )
+
+
+def _share_of_other_grids(document: Row) -> float:
+    """Return the share of the GPU time in kernels of which as many threads as before were not launched."""
+    threads: dict[str, float] = {}
+    shares = {}
+    for row in document.get("other_shapes") or ():
+        if row["column"] in GRID_AND_BLOCK and row["baseline"]:
+            threads[row["kernel"]] = threads.get(row["kernel"], 1.0) * row["candidate"] / row["baseline"]
+            shares[row["kernel"]] = row["share"]
+    return math.fsum(share for kernel, share in shares.items() if threads[kernel] != 1)
+
+
+def _rates(sides: Sequence[PairSide]) -> list[tuple[str, float, float]]:
+    """Return the rates of copies by direction before and after, GB/s, that differ by a twentieth; longest first."""
+    sums: list[dict[str, tuple[int, int]]] = [{}, {}]
+    for side, own in zip(sides, sums, strict=True):
+        for row in side.copies:
+            size, spent = own.get(row["direction"], (0, 0))
+            own[row["direction"]] = size + row["bytes"], spent + row["sized_ns"]
+    before, after = sums
+    both = sorted((words for words in before if words in after), key=lambda words: -before[words][1])
+    rates = [(words, _gb_per_s(*before[words]), _gb_per_s(*after[words])) for words in both]
+    return [rate for rate in rates if rate[1] and abs(rate[2] / rate[1] - 1) >= OTHER_NUMBER]
+
+
+def _gb_per_s(size: int, spent_ns: int) -> float:
+    return size / max(spent_ns, 1)
+
+
+def _is_alike(rows: Sequence[Row], document: Row) -> bool:
+    """Return whether all kernels with a hundredth of the time changed as the whole did, to a point."""
+    own = [row for row in rows if row["metric"] == "time_per_launch" and row["change_percent"] is not None]
+    whole = next((row["change_percent"] for row in own if row["level"] == "run"), None)
+    least = NOTICEABLE * (document["candidate"].get("gpu_time_ns") or 0)
+    kernels = [row["change_percent"] for row in own if row["level"] == "kernel" and row["candidate_total_ns"] >= least]
+    return len(kernels) > 1 and all(abs(percent - whole) <= 100 * NOTICEABLE for percent in kernels)
+
+
+def _idle_shares(document: Row, rows: Sequence[Row]) -> tuple[float, float] | None:
+    """Return the share of the devices' time in which they are idle, before and after; None where it is not known."""
+    idle = next((row for row in rows if row["level"] == "run" and row["metric"] == "idle"), None)
+    if idle is None or not all(document[side]["span_ns"] for side in SIDES):
+        return None
+    return tuple(idle[f"{side}_value"] / _gpu_ns(document[side]) for side in SIDES)  # type: ignore[return-value]
+
+
+def _gpus(side: Row) -> int:
+    return max(sum(int(model["number"]) for model in side["devices"]), 1)
+
+
 def _gpu_ns(side: Row) -> int:
-    return int(side["span_ns"] or 0) * max(sum(int(model["number"]) for model in side["devices"]), 1)
+    return int(side["span_ns"] or side.get("gpu_time_ns") or 0) * _gpus(side)
 
 
-def _side_by_side(sums: Sequence[Mapping[str, int]], least: float) -> list[tuple[str, int, int]]:
+def _side_by_side(sums: Sequence[Mapping[str, float]], least: float) -> list[tuple[str, float, float]]:
     """Return times of both sides that differ by so much at least, the largest difference first."""
     before, after = sums
     pairs = [(words, before.get(words, 0), after.get(words, 0)) for words in {**before, **after}]
@@ -204,7 +380,9 @@ def _change_of(what: str, row: Row, query: str) -> ChangeFact:
     )
 
 
-def _calls(operators: Row, rows: Sequence[Row], table: str, sides: Sequence[PairSide]) -> list[CallFact]:
+def _calls(
+    operators: Row, rows: Sequence[Row], table: str, sides: Sequence[PairSide], ranks: Sequence[int] = (1, 1)
+) -> list[CallFact]:
     """Return the calls of operators that both runs have, by input where all runs recorded inputs: those whose change
     makes most of all calls first. Where a step holds more or fewer calls than before, that is part of the change.
     """
@@ -224,7 +402,8 @@ def _calls(operators: Row, rows: Sequence[Row], table: str, sides: Sequence[Pair
             after = row["candidate_value"]
             more = 1.0
             if all(steps) and all(calls) and after != before:
-                of_before = calls[0] / steps[0] * steps[1] / calls[1]  # calls that one of the candidate's stands for
+                of_rank = [number / steps[side] / ranks[side] for side, number in enumerate(calls)]
+                of_before = of_rank[0] / of_rank[1]  # calls that one of the candidate's stands for
                 more = (after - before * of_before) / (after - before) if abs(of_before - 1) >= OTHER_NUMBER else 1.0
             fact = CallFact(
                 operator=call["operator"],
@@ -257,53 +436,86 @@ def _change(fact: ChangeFact) -> str:
     words = f"{fact.what} {time(fact.before)} to {time(fact.after)}"
     if fact.percent is None:
         return words
-    return f"{words} ({_signed(fact.percent)}{_interval(fact)})"
-
-
-def _interval(fact: ChangeFact) -> str:
-    return (
-        "" if fact.low is None or fact.high is None else f" [{significant(fact.low, 2)}, {significant(fact.high, 2)}]"
-    )
-
-
-def _signed(percent: float) -> str:
-    sign = "+" if percent > 0 else "−" if percent < 0 else ""
-    return f"{sign}{significant(abs(percent), 3 if abs(percent) >= 100 else 2)} %"
+    return f"{words} ({changed_by(fact.percent, fact.low, fact.high)})"
 
 
 def of_comparison(fact: ComparedRuns) -> list[tuple[str, str | None]]:
-    """Return what changed, line by line, with the query of the change that the line is about: step time, the run, idle
-    time with its reasons, copies, operators by input, kernels; then what the numbers rest on.
+    """Return what changed, line by line, with the query of the change that the line is about; then what the numbers
+    rest on.
     """
+    lines = _of_runs(fact) if fact.tables is None else of_tables(fact.tables)
+    if not fact.has_repeats:
+        lines.append(("One run each: how much two runs of one program differ was not measured.", None))
+    return lines
+
+
+def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
+    """Return step time, the run, idle time with its reasons, copies, operators by input, kernels."""
     lines: list[tuple[str, str | None]] = []
     if fact.models[0] != fact.models[1]:
         lines = [(f"{fact.models[0]} before, {fact.models[1]} after.", None)]
     elif fact.models[0].partition(" x ")[2] not in ("GPU", ""):
         lines = [(f"{fact.models[0]} on both sides.", None)]
     for change in fact.changes:
+        if change.what.startswith("Idle") and not _is_said(change, fact) and _has_other_idle_share(fact):
+            lines.append((f"{_change(change)}{_idle_share(fact)}.", change.query))
         if change.what not in ALWAYS and not _is_said(change, fact):
             continue
         words = _change(change)
         if change.what == "Median step" and fact.slowest is not None:
-            words += f", {_pair(*fact.slowest)}"
-        if change.what == "Idle, all GPUs" and fact.reasons:
-            words += f": {', '.join(_pair(*row) for row in fact.reasons[:MOST_REASONS])}"
+            words += f", {pair(*fact.slowest)}"
+        if change.what == "Run" and fact.amount.steps:
+            words += _numbers(fact.amount.steps, " steps")
+        if change.what == "Run" and fact.amount.is_of_launches:
+            words += _numbers(fact.launches, " launches")
+        if change.what.startswith("Idle") and fact.reasons:
+            words += f": {', '.join(pair(*row) for row in fact.reasons[:MOST_REASONS])}"
+        if change.what.startswith("Copies") and fact.rates:
+            rates = (f"{words} at {quantity(a, 'GB/s')} to {quantity(b, 'GB/s')}" for words, a, b in fact.rates)
+            words += f": {', '.join(rates)}"
+        noise = _noise(change)
         if change.what in (SAME_LAUNCHES, SAME_CALLS) and change.percent is not None:
             lines += _of_operators(fact)
             numbers = fact.launches if change.what == SAME_LAUNCHES else fact.numbers_of_calls
-            words = f"{change.what} take {_signed(change.percent)}{_interval(change)}{_numbers(numbers, ' of them')}"
-        lines.append((f"{words}{_noise(change)}.", change.query))
-    lines += [(f"{_pair(f'{what}, all GPUs', *ns)}.", None) for what, *ns in fact.exposed]
+            percent = changed_by(change.percent, change.low, change.high)
+            words = f"{change.what} take {percent}{_numbers(numbers, ' of them')}"
+            if fact.has_other_grids:
+                words = f"The same kernels take {percent} with other grids, perhaps for other work"
+                noise = ""
+            elif fact.is_alike and noise and change.verdict != SAME:
+                words += ", all kernels alike"
+        lines.append((f"{words}{noise}.", change.query))
+    lines += [(f"{pair(f'{what}{fact.amount.of}', *ns)}.", None) for what, *ns in fact.exposed]
     if not any(change.what in (SAME_LAUNCHES, SAME_CALLS) for change in fact.changes):
         lines += _of_operators(fact)  # devices of two makers have no kernel in common
     if fact.kernels:
         named = ", ".join(
-            _pair(matrix_product(name) or kernel_words(_base(name)), *ns) for name, *ns in fact.kernels[:MOST_KERNELS]
+            f"{pair(_kernel_words(name), *ns)}{of_detail(fact.details.get(name))}"
+            for name, *ns in fact.kernels[:MOST_KERNELS]
         )
-        lines.append((f"Kernels that changed beyond their number: {named}.", None))
-    if not fact.has_repeats:
-        lines.append(("One run each: how much two runs of one program differ was not measured.", None))
+        lines.append((f"Kernels that changed beyond their number{_each(fact)}: {named}.", None))
+    if fact.tails:
+        named = ", ".join(f"{_kernel_words(name)} {of_tail(fact.details[name])}" for name in fact.tails[:MOST_KERNELS])
+        lines.append((f"Slowest launches alone changed: {named}.", None))
     return lines
+
+
+def _kernel_words(name: str) -> str:
+    return matrix_product(name) or kernel_words(_base(name))
+
+
+def _each(fact: ComparedRuns) -> str:
+    """Return of what times of kernels and operators are, where the runs differ in it."""
+    return "" if fact.amount.of == Amount.of else f",{fact.amount.of.removeprefix(',')}"
+
+
+def _has_other_idle_share(fact: ComparedRuns) -> bool:
+    return fact.idle_shares is not None and abs(fact.idle_shares[1] - fact.idle_shares[0]) >= OTHER_NUMBER
+
+
+def _idle_share(fact: ComparedRuns) -> str:
+    before, after = map(share_words, fact.idle_shares or ())
+    return f", {before} to {after} of the time, most of it {fact.most_idle}"
 
 
 def _numbers(numbers: tuple[int, int], of_what: str) -> str:
@@ -330,8 +542,8 @@ def _of_operators(fact: ComparedRuns) -> list[tuple[str, str | None]]:
     named = {name for call in shown for name in (call.operator, call.before)}
     others = [row for row in fact.operators if row[0] not in named]
     if others:
-        words = ", ".join(_pair(elided(name, LONGEST), *ns) for name, *ns in others[:MOST_KERNELS])
-        lines.append((f"Kernels by {'other ' if shown else ''}operator: {words}.", None))
+        words = ", ".join(pair(elided(name, LONGEST), *ns) for name, *ns in others[:MOST_KERNELS])
+        lines.append((f"Kernels by {'other ' if shown else ''}operator{_each(fact)}: {words}.", None))
     return lines
 
 
@@ -343,7 +555,7 @@ def _call(fact: CallFact) -> str:
     signed = f"{'+' if worth > 0 else '−' if worth < 0 else ''}{time(abs(worth)) if worth else '0'} {where}"
     numbers = _numbers(fact.calls, " calls")
     change = fact.change
-    percent = "" if change.percent is None else f" ({_signed(change.percent)}{_interval(change)})"
+    percent = "" if change.percent is None else f" ({changed_by(change.percent, change.low, change.high)})"
     return f"{name} {time(change.before)} to {time(change.after)}{percent}{numbers}, {signed}{_noise(change)}"
 
 
@@ -351,11 +563,7 @@ def _is_said(change: ChangeFact, fact: ComparedRuns) -> bool:
     """Return whether a time of the devices changes by a hundredth of the run's."""
     span = next((other for other in fact.changes if other.what == "Run"), None)
     whole = span.before if span is not None else change.before
-    return abs(change.after - change.before) >= NOTICEABLE * whole
-
-
-def _pair(words: str, before: float, after: float) -> str:
-    return f"{words} {time(before) if before else '0'} to {time(after) if after else '0'}"
+    return abs(change.after - change.before) >= NOTICEABLE * whole / fact.amount.divisors[0]
 
 
 def _base(name: str) -> str:

@@ -114,10 +114,13 @@ def plan_of_pair(document: Row, rows: Sequence[Row], datasets: Mapping[str, Data
 
 def _side(tables: RunTables) -> PairSide:
     steps = tables.steps_table
+    rows = steps.select(["step", "duration_ns", "warm_up"]).to_pylist() if steps is not None else []
     return PairSide(
         waiting=tables.waiting,
         operators=tables.operators,
-        steps=step_times(steps.select(["step", "duration_ns", "warm_up"]).to_pylist()) if steps is not None else (),
+        steps=step_times(rows),
+        recorded_steps=len({row["step"] for row in rows}),
+        copies=tables.efficiency["copies"] if tables.is_timed else (),
         parts=tables.efficiency["waterfall_ns"] if tables.is_timed else {},
     )
 
@@ -128,22 +131,25 @@ def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[str
     for side in ("baseline", "candidate"):
         home = results / document[side]["dataset"]
         waiting, operators, steps = (home / f"{name}.parquet" for name in ("waiting", "operator_summary", "steps"))
+        step_rows = read_table(steps, "steps").to_pylist() if steps.is_file() else []
         sides.append(
             PairSide(
                 waiting=read_rows_of_run(waiting, "waiting").to_pylist() if waiting.is_file() else (),
                 operators=read_table(operators, "operator_summary").to_pylist() if operators.is_file() else (),
-                steps=step_times(read_table(steps, "steps").to_pylist()) if steps.is_file() else (),
-                parts=_parts(home / "efficiency.json"),
+                steps=step_times(step_rows),
+                recorded_steps=len({row["step"] for row in step_rows}),
+                copies=(efficiency := _efficiency(home / "efficiency.json")).get("copies", ()),
+                parts=efficiency.get("waterfall_ns", {}),
             )
         )
     fact = compared_runs(document, rows, sides)
     return [text for text, _ in of_comparison(fact)] if fact is not None else []
 
 
-def _parts(path: Path) -> Mapping[str, int]:
-    """Return the parts of the devices' time of a run; nothing where it has no time line."""
+def _efficiency(path: Path) -> Mapping[str, Any]:
+    """Return the efficiency of a run; nothing where it has no time line."""
     document: Row = read_json(path) if path.is_file() else {"why": "absent"}
-    return document["waterfall_ns"] if not document["why"] else {}
+    return document if not document["why"] else {}
 
 
 def _lines(facts: DatasetFacts) -> list[ScreenLine]:

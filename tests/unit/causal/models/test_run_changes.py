@@ -1,5 +1,7 @@
 """A change between two runs is attributed to inputs and to the kernel itself."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from attribution_samples import drawn, rows_of, write_target
@@ -129,6 +131,22 @@ def test_the_document_adds_up(compared, tmp_path):
     clear = [part["feature"] for part in kernel["parts"] if part["is_clear"]]
     assert clear == ["beside"]
     assert attributed_changes([row], [{}, causes[1]], 1, 0.9) is None
+
+
+def test_times_of_tables_are_attributed_in_their_unit(compared, tmp_path):
+    row, causes = compared
+    (name,) = causes[0]
+    for number, side in enumerate(causes):
+        folder = Path(side[name]).parents[3] / "tables" / f"e{number}"
+        folder.mkdir(parents=True)
+        (folder / "capabilities.json").write_text('{"values": {"duration_us": "us"}}', encoding="utf-8")
+    of_launches, of_tables = (
+        attributed_changes([row], [{target: side[name]} for side in causes], 1, 0.9)["kernels"][0]["parts"]
+        for target in (name, "duration_us")
+    )
+    assert [part["mean_ns"] for part in of_tables] == pytest.approx(
+        [1000 * part["mean_ns"] for part in of_launches], abs=1000
+    )
 
 
 def test_without_dowhy_the_document_says_so(compared, monkeypatch):

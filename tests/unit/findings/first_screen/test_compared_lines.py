@@ -6,7 +6,7 @@ import first_screen_samples as made
 from first_screen_samples import MS, tables
 
 from causeway.findings.first_screen import compared
-from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison
+from causeway.findings.first_screen.compared import Amount, PairSide, compared_runs, of_comparison
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan_of_pair
 
@@ -35,6 +35,11 @@ def lines_of(**changes):
     ]
 
 
+def fact_of_kernels():
+    fact = {"models": ("2 x GPU",) * 2, "changes": (), "operators": (), "calls": (), "exposed": (), "has_repeats": True}
+    return SimpleNamespace(**fact, tables=None, amount=Amount(), details={}, tails=())
+
+
 def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():
     devices, step, whole, waits, launches, rest = lines_of()
     assert devices == "2 x NVIDIA H100 on both sides."
@@ -49,7 +54,7 @@ def test_a_matrix_product_of_cutlass_is_called_by_its_template():
     """PyTorch's are all Kernel2."""
     gemm = "cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_16x16_128x2_tn_align8"
     names = (f"void cutlass::Kernel2<{gemm}>({gemm}::Params)", "void at::native::vectorized_elementwise_kernel<4>(int)")
-    fact = SimpleNamespace(models=("2 x GPU",) * 2, changes=(), operators=(), calls=(), exposed=(), has_repeats=True)
+    fact = fact_of_kernels()
     fact.kernels = [(name, 187 * MS, 198 * MS) for name in names]
     (said,) = (text for text, _ in of_comparison(fact))
     assert "CUTLASS GEMM bf16 TN, tile 16x16 187 ms to 198 ms" in said
@@ -57,7 +62,7 @@ def test_a_matrix_product_of_cutlass_is_called_by_its_template():
 
 
 def test_a_kernel_of_a_namespace_without_name_is_called_by_its_own():
-    fact = SimpleNamespace(models=("2 x GPU",) * 2, changes=(), operators=(), calls=(), exposed=(), has_repeats=True)
+    fact = fact_of_kernels()
     fact.kernels = [("void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, float>(float*, int)", 0, 166 * MS)]
     (said,) = (text for text, _ in of_comparison(fact))
     assert said == "Kernels that changed beyond their number: cunn_SoftMaxForward 0 to 166 ms."
@@ -105,4 +110,193 @@ def test_devices_of_two_makers_are_compared_by_operator():
     assert said[:2] == [
         "1 x NVIDIA H100 before, 1 x AMD Instinct MI300X after.",
         "Kernels by operator: aten::mm 400 ms to 300 ms.",
+    ]
+
+
+def kernel_row(name="k", before=10.0, after=10.0, launches=(100, 100), **more):
+    """A row of a kernel of both runs: mean times in ns."""
+    row = {"level": "kernel", "metric": "time_per_launch", "baseline": name, "candidate": name, "verdict": "same"}
+    row |= {"baseline_value": before, "candidate_value": after, "change_percent": 100 * (after / before - 1)}
+    row |= {"low_percent": None, "high_percent": None, "floor_percent": 2.0}
+    row |= {"baseline_launches": launches[0], "candidate_launches": launches[1]}
+    return row | {"baseline_total_ns": before * launches[0], "candidate_total_ns": after * launches[1]} | more
+
+
+def document_of(devices=(1, 1), span=(100 * MS, 100 * MS), **more):
+    document = {
+        "why": None,
+        "same_content": {"sides": None},
+        "noise": "repeats",
+        "decomposition": [],
+        "operators": None,
+    }
+    for side, number, ns in zip(("baseline", "candidate"), devices, span, strict=True):
+        own = {"dataset": side, "launches": 100, "span_ns": ns, "gpu_time_ns": ns, "ranks": list(range(number))}
+        document[side] = own | {"devices": [{"name": None, "number": number}]}
+    return document | more
+
+
+def run_row(metric, before, after):
+    row = {"level": "run", "metric": metric, "candidate": "run", "baseline_value": before, "candidate_value": after}
+    row |= {"low_percent": None, "high_percent": None, "verdict": "inconclusive"}
+    return row | {"change_percent": 100 * (after / before - 1)}
+
+
+def said_of(document, rows, sides=None):
+    return [text for text, _ in of_comparison(compared_runs(document, rows, sides or [PairSide()] * 2))]
+
+
+def test_a_run_of_twice_as_many_steps_has_no_more_idle_time():
+    """It was told as "Idle +100 %"."""
+    rows = [run_row("span", 100 * MS, 200 * MS), run_row("idle", 10 * MS, 20 * MS)]
+    sides = PairSide(steps=[MS] * 40), PairSide(steps=[MS] * 80)
+    assert said_of(document_of(span=(100 * MS, 200 * MS)), rows, sides) == [
+        "Run 100 ms to 200 ms (+100 %), 40 to 80 steps."
+    ]
+    rows[1] = run_row("idle", 10 * MS, 40 * MS)
+    assert "Idle a step, all GPUs 250 µs to 500 µs (+100 %)." in said_of(document_of(), rows, sides)
+
+
+def test_without_steps_a_shorter_recording_is_told_by_its_launches():
+    rows = [run_row("span", 100 * MS, 40 * MS), run_row("idle", 10 * MS, 4 * MS), kernel_row(launches=(100, 40))]
+    document = document_of(span=(100 * MS, 40 * MS))
+    document["candidate"]["launches"] = 40
+    assert said_of(document, rows) == ["Run 100 ms to 40 ms (−60 %), 100 to 40 launches."]
+
+
+def test_other_numbers_of_gpus_are_told_per_gpu():
+    sides = PairSide(parts={"communication": 20 * MS}), PairSide(parts={"communication": 100 * MS})
+    said = said_of(document_of(devices=(2, 4)), [], sides)
+    assert "Exposed communication a GPU 10 ms to 25 ms." in said
+
+
+def test_idle_time_that_stays_while_all_else_is_shorter_is_told_by_its_share():
+    """An H100 for an A100: the host's part was not told."""
+    rows = [run_row("span", 100 * MS, 50 * MS), run_row("idle", 10 * MS, 10 * MS)]
+    waits = [made.wait(10, detail="augment")]
+    said = said_of(document_of(span=(100 * MS, 50 * MS)), rows, [PairSide(waiting=waits)] * 2)
+    assert said[-1] == "Idle, all GPUs 10 ms to 10 ms (0 %), 10 % to 20 % of the time, most of it augment."
+
+
+def test_the_grid_or_rank_with_which_a_kernel_changed_is_told():
+    effects = [
+        {
+            "kernel": "k",
+            "column": "grid",
+            "value": "8",
+            "change_percent": 20.0,
+            "low_percent": 19.0,
+            "high_percent": 21.0,
+        },
+        {"kernel": "k", "column": "grid", "value": "4", "change_percent": 0.5, "low_percent": 0.1, "high_percent": 0.9},
+        {
+            "kernel": "k",
+            "column": "rank",
+            "value": "0",
+            "change_percent": 9.0,
+            "low_percent": None,
+            "high_percent": None,
+        },
+        {
+            "kernel": "k",
+            "column": "rank",
+            "value": "1",
+            "change_percent": 9.2,
+            "low_percent": None,
+            "high_percent": None,
+        },
+    ]
+    part = {"kernel": "k", "baseline_ns": 50 * MS, "candidate_ns": 55 * MS, "launches_ns": 0}
+    (said,) = said_of(document_of(decomposition=[part], effects=effects), [kernel_row()])
+    assert said == (
+        "Kernels that changed beyond their number: k 50 ms to 55 ms (by grid: 8 +20 % [19, 21], 4 +0.5 % [0.1, 0.9])."
+    )
+
+
+def quantiles(median, p99, name="k", differs=(False, False)):
+    row = {"kernel": name, "median_differs": differs[0], "p99_differs": differs[1]}
+    for word, ends in (("median", median), ("p99", p99)):
+        row |= {f"{side}_{word}_ns": ns for side, ns in zip(("baseline", "candidate"), ends, strict=True)}
+    return row
+
+
+def test_slowest_launches_that_alone_changed_are_told():
+    document = document_of(quantiles=[quantiles((1e5, 1e5), (1.1e5, 4e5), differs=(False, True))])
+    (said,) = said_of(document, [kernel_row(before=MS, after=MS)])
+    assert said == "Slowest launches alone changed: k p99 110 µs to 400 µs, median 100 µs to 100 µs."
+
+
+def test_kernels_of_other_numbers_of_threads_are_not_the_same_launches():
+    """A batch of twice the size was told as "The same launches take +81 %, beyond noise"."""
+    row = kernel_row(before=MS, after=2 * MS, level="run", verdict="slower")
+    shapes = [{"kernel": "k", "column": "grid_x", "baseline": 512, "candidate": 1024, "share": 0.9}]
+    (said,) = said_of(document_of(other_shapes=shapes), [row])
+    assert said == "The same kernels take +100 % with other grids, perhaps for other work."
+    shapes.append({"kernel": "k", "column": "block_x", "baseline": 256, "candidate": 128, "share": 0.9})
+    (said,) = said_of(document_of(other_shapes=shapes), [row])  # as many threads in all
+    assert said.startswith("The same launches take +100 %")
+
+
+def test_kernels_that_all_changed_alike_are_told_so():
+    rows = [kernel_row(before=MS, after=1.06 * MS, level="run", verdict="slower")]
+    rows += [kernel_row(name, MS, change * MS) for name, change in (("a", 1.065), ("b", 1.058))]
+    assert said_of(document_of(), rows) == ["The same launches take +6 %, all kernels alike, beyond noise."]
+
+
+def test_calls_of_a_step_are_counted_per_rank():
+    """Of twice as many GPUs each operator was told to be called twice as often."""
+    shape = {"name": "mm [4]", "operator": "mm", "dims": "[4]", "time_ns": 100, "step_ns": 10}
+    operators = {"shapes": [shape], "decomposition": [], "without_shapes": []}
+    row = {"level": "operator_shape", "candidate": "mm [4]", "baseline": "mm [4]", "change_percent": 1.0}
+    row |= {"baseline_value": 800.0, "candidate_value": 801.0, "baseline_launches": 576, "candidate_launches": 1152}
+    row |= {"low_percent": None, "high_percent": None, "verdict": "same"}
+    (call,) = compared._calls(operators, [row], "t", [PairSide(steps=[1e6] * 36)] * 2, [2, 4])
+    assert call.step_ns == 10
+
+
+def test_rates_of_copies_are_told():
+    sides = [
+        PairSide(copies=[{"direction": "host to device", "bytes": size, "sized_ns": 10**9}])
+        for size in (6 * 10**9, 24 * 10**9)
+    ]
+    said = said_of(document_of(), [run_row("span", 1e8, 1e8), run_row("copies", 5e7, 1e7)], sides)
+    assert said[-1] == "Copies, all GPUs 50 ms to 10 ms (−80 %): host to device at 6 GB/s to 24 GB/s."
+
+
+def settings_of(*values):
+    rows = [dict(zip(("column", "value", "baseline", "candidate"), value, strict=True)) for value in values]
+    return {"columns": ["rows"], "values": rows}
+
+
+def test_tables_are_told_at_equal_settings_with_their_mix_and_what_it_came_with():
+    """A mean that rises as there are more large rows: the kernel itself is faster."""
+    row = kernel_row(
+        "norm", 80_000.0, 141_000.0, change_percent=-6.1, low_percent=-6.2, high_percent=-6.0, verdict="faster"
+    )
+    part = {"feature": "rows", "kind": "input", "before": 20000.0, "after": 44000.0, "is_clear": True}
+    parts = [part | {"mean_ns": 70_000, "mean_low_ns": 63_000, "mean_high_ns": 76_000}]
+    parts.append({**parts[0], "feature": "mechanism", "kind": "mechanism", "mean_ns": -7_000, "is_clear": True})
+    document = document_of(
+        settings=settings_of(("rows", "64", 500, 200), ("rows", "4096", 500, 800), ("dtype", "bf16", 1000, 1000)),
+        quantiles=[quantiles((68_000, 197_000), (216_000, 205_000), "norm", (True, True))],
+        attributions={"kernels": [{"kernel": "norm", "mean_ns": 61_000, "parts": parts}]},
+    )
+    said = said_of(document, [row])
+    assert said == [
+        "norm −6.1 % [-6.2, -6] with equal rows, beyond noise: mean 80 µs to 141 µs, median 68 µs to 197 µs, p99 216 µs"
+        " to 205 µs. Of +61 µs a launch, +70 µs [+63 µs, +76 µs] came with rows (mean 20,000 to 44,000) and −7 µs"
+        " [+63 µs, +76 µs] is the kernel itself.",
+        "Mix of rows, share of rows: 64 50 % to 20 %, 4096 50 % to 80 %.",
+    ]
+
+
+def test_of_equal_tables_that_nothing_changed_is_told():
+    document = document_of(
+        settings=settings_of(("rows", "64", 500, 510), ("rows", "4096", 500, 490)),
+        quantiles=[quantiles((100, 100), (110, 111), "fft"), quantiles((100, 100), (110, 111), "copy")],
+    )
+    rows = [kernel_row("fft", 100.0, 100.2, low_percent=-0.3, high_percent=0.7), kernel_row("copy", 50.0, 50.0)]
+    assert said_of(document, rows) == [
+        "No change beyond noise, of 2 kernels, fft most: +0.2 % [-0.3, 0.7] with equal rows; median 100 ns to 100 ns, p99"
+        " 110 ns to 111 ns."
     ]

@@ -1,0 +1,224 @@
+"""What means do not show: each kernel's median and 99th percentile on both sides, and the mix of a table's settings."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy import stats
+
+from causeway.comparison.change_estimates import Choices
+from causeway.comparison.groups import configuration_pairs, shape_words
+from causeway.comparison.runs.matching import Match
+from causeway.comparison.runs.settings import Settings
+from causeway.comparison.sides import Side
+from causeway.core.tables import LAUNCH_SHAPE
+from causeway.core.vocabulary import EXACT
+
+QUANTILES = {"median": 0.5, "p99": 0.99}
+WORDS = ("baseline", "candidate")
+LEAST_SHARE = 0.01
+"""Share of the GPU time from which it is told with which grid, setting or rank a kernel changed."""
+
+
+def kernel_quantiles(
+    sides: Sequence[Side], matches: Sequence[Match], rows: Sequence[Mapping], choices: Choices
+) -> list[dict]:
+    """Return median and 99th percentile of the launches of each kernel of both sides, ns, and whether they differ
+    beyond noise: the intervals of both, by the launches that are independent, do not overlap, and the change is no less
+    than what runs of one program have differed by, where that was not measured.
+
+    Parameters
+    ----------
+    sides : (baseline, candidate)
+    matches : sequence of Match
+    rows : sequence of mapping
+        Of `comparison.parquet`.
+    choices : Choices
+    """
+    effective = {
+        (row["baseline"], row["candidate"]): [row[f"{word}_effective"] for word in WORDS]
+        for row in rows
+        if row["level"] == "kernel" and row["metric"] == "time_per_launch" and row["low_percent"] is not None
+    }
+    reach = stats.norm.isf((1 - choices.confidence) / 2)
+    kernels = []
+    for match in matches:
+        if match.baseline is None or match.candidate is None:
+            continue
+        numbers = match.baseline, match.candidate
+        names = [side.main.kernels.names[number] for side, number in zip(sides, numbers, strict=True)]
+        launches = effective.get((names[0], names[1]))
+        kernel: dict = {"kernel": names[1]}
+        for word, share in QUANTILES.items():
+            ends = []
+            for side, number, independent, of_side in zip(sides, numbers, launches or (None, None), WORDS, strict=True):
+                half = np.inf if not independent else reach * _error(share, independent)
+                low, value, high = side.main.quantiles(number, [max(share - half, 0), share, min(share + half, 1)])
+                kernel[f"{of_side}_{word}_ns"] = value
+                ends.append((low, high) if share + half <= 1 else (low, np.inf))
+            before, after = (kernel[f"{of_side}_{word}_ns"] for of_side in WORDS)
+            is_apart = ends[0][1] < ends[1][0] or ends[1][1] < ends[0][0]
+            kernel[f"{word}_differs"] = bool(is_apart and abs(np.log(after / before)) >= choices.unmeasured)
+        kernels.append(kernel)
+    return kernels
+
+
+def _error(share: float, launches: float) -> float:
+    """Return the standard error of the share of launches below their quantile at `share`."""
+    return float(np.sqrt(share * (1 - share) / launches))
+
+
+def settings_document(settings: Settings, sides: Sequence[Side]) -> dict | None:
+    """Return the settings of two tables with how often each value occurs; None where no table was compared.
+
+    Parameters
+    ----------
+    settings : Settings
+    sides : (baseline, candidate)
+    """
+    if not settings.counts:
+        return None
+    before, after = (settings.counts[side.main.dataset] for side in sides)
+    named = settings.raw_names
+    values = [
+        {"column": named[column], "value": value, "baseline": before[column][value], "candidate": after[column][value]}
+        for column in before
+        if column in after
+        for value in dict.fromkeys([*before[column], *after[column]])
+    ]
+    return {"columns": [named[column] for column in settings.columns], "values": values}
+
+
+def kernel_effects(
+    columns: Sequence[str], sides: Sequence[Side], matches: Sequence[Match], rows: Sequence[Mapping]
+) -> list[dict]:
+    """Return by how much the same launches of each kernel changed with each grid, each value of a table's setting, and
+    on each rank: the mean over configurations by their time, of the first two with an interval. Kernels with one value,
+    or with little time, are left out.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Settings of tables.
+    sides : (baseline, candidate)
+    matches : sequence of Match
+    rows : sequence of mapping
+        Of `comparison.parquet`.
+    """
+    by_name = {
+        row["candidate"]: row
+        for row in rows
+        if row["level"] == "configuration" and row["metric"] == "time_per_launch" and row["low_percent"] is not None
+    }
+    run = sides[1].main
+    least = LEAST_SHARE * max(side.main.total_ns for side in sides)
+    kernels = {
+        row["candidate"]
+        for row in rows
+        if row["level"] == "kernel"
+        and row["metric"] == "time_per_launch"
+        and max(row["baseline_total_ns"] or 0, row["candidate_total_ns"] or 0) >= least
+    }
+    changes: dict[tuple[str, str], dict[str, list[tuple[float, float, float]]]] = {}
+    for other, _, _ in configuration_pairs(sides, matches).values():
+        kernel, shape = run.configurations[other]
+        name = run.kernels.names[kernel]
+        row = by_name.get(f"{name} | {shape_words(shape)}")
+        if row is not None and name in kernels:
+            change, low, high = (np.log1p(row[key] / 100) for key in ("change_percent", "low_percent", "high_percent"))
+            for column, value in _values(columns, shape).items():
+                of_value = changes.setdefault((name, column), {}).setdefault(value, [])
+                of_value.append((row["candidate_total_ns"], change, (high - low) / 2))
+    effects = []
+    for (name, column), by_value in changes.items():
+        for value, each in by_value.items() if len(by_value) > 1 else ():
+            weights, middles, halves = np.array(each).T
+            weights = weights / weights.sum()
+            middle = weights @ middles
+            half = np.sqrt(weights**2 @ halves**2)
+            effects.append(_effect(name, column, value, middle, middle - half, middle + half))
+    return [*effects, *_rank_effects(sides, matches, kernels)]
+
+
+def _values(columns: Sequence[str], shape: Sequence) -> dict[str, str]:
+    """Return the settings of a shape of a table, or the grid of a launch."""
+    if columns:
+        return dict(zip(columns, shape[-1 - len(columns) : -1], strict=True))
+    grid = [str(size) for size in shape[:3] if size is not None]
+    return {"grid": "x".join(grid)} if grid else {}
+
+
+def _rank_effects(sides: Sequence[Side], matches: Sequence[Match], kernels: set[str]) -> list[dict]:
+    """Return the change of each of some kernels on each rank that both sides have; nothing where there is one."""
+    ranks = sorted(set(sides[0].main.ranks) & set(sides[1].main.ranks))
+    if len(ranks) < 2:
+        return []
+    sums: list[dict[tuple[int, int], tuple[int, int]]] = [{}, {}]
+    run = sides[1].main
+    pairs = {
+        number: other
+        for number, (other, _, _) in configuration_pairs(sides, matches).items()
+        if run.kernels.names[run.configurations[other][0]] in kernels
+    }
+    for side, own, wanted in zip(sides, sums, (list(pairs), list(pairs.values())), strict=True):
+        strata = side.main.strata[np.isin(side.main.strata[:, 0], wanted)]
+        for configuration, rank, _, launches, total, _ in strata.tolist():
+            key = configuration, side.main.ranks[rank]
+            before = own.get(key, (0, 0))
+            own[key] = before[0] + launches, before[1] + total
+    times: dict[tuple[str, int], tuple[float, float]] = {}
+    for number, other in pairs.items():
+        for rank in ranks:
+            if (number, rank) in sums[0] and (other, rank) in sums[1]:
+                launches, total = sums[0][number, rank]
+                launches_after, total_after = sums[1][other, rank]
+                key = run.kernels.names[run.configurations[other][0]], rank
+                charged, spent = times.get(key, (0.0, 0.0))
+                times[key] = charged + total / launches * launches_after, spent + total_after
+    return [
+        _effect(name, "rank", str(rank), float(np.log(after / before)))
+        for (name, rank), (before, after) in times.items()
+        if before and after
+    ]
+
+
+def _effect(name: str, column: str, value: str, *ends: float) -> dict:
+    """Return the change of a kernel with one value of a column; `ends` are logarithms: change, and low and high if they
+    are known.
+    """
+    percents = [float(100 * np.expm1(end)) for end in ends] + [None] * (3 - len(ends))
+    keys = ("change_percent", "low_percent", "high_percent")
+    return {"kernel": name, "column": column, "value": value, **dict(zip(keys, percents, strict=True))}
+
+
+def other_shapes(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
+    """Return what differs between the launch configurations that stand for each other without being the same: of each
+    kernel those of the one with most time, and that time's share of all.
+
+    Parameters
+    ----------
+    sides : (baseline, candidate)
+    matches : sequence of Match
+    """
+    runs = [side.main for side in sides]
+    times: dict[int, int] = {}
+    for configuration, _, _, _, total, _ in runs[1].strata.tolist():
+        times[configuration] = times.get(configuration, 0) + total
+    pairs = configuration_pairs(sides, matches)
+    most = {}
+    for number, (other, how, _) in sorted(pairs.items(), key=lambda pair: times.get(pair[1][0], 0)):
+        if how != EXACT:
+            most[runs[1].configurations[other][0]] = number, other
+    return [
+        {
+            "kernel": runs[1].kernels.names[kernel],
+            "column": column,
+            "baseline": before,
+            "candidate": after,
+            "share": times.get(other, 0) / max(runs[1].total_ns, 1),
+        }
+        for kernel, (number, other) in most.items()
+        for column, before, after in zip(
+            LAUNCH_SHAPE, runs[0].configurations[number][1], runs[1].configurations[other][1], strict=False
+        )
+        if before != after and before is not None and after is not None
+    ]

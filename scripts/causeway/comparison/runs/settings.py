@@ -1,0 +1,112 @@
+"""Settings of plain tables: columns that say what a row launched, as grid and block do in a trace.
+
+A setting is text, or whole numbers, of few values that all compared tables have. Columns of few values that hardly
+occur on both sides, such as registers after a change of the kernel, are no settings: nothing could be compared then.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from causeway.core.formatting import NANOSECONDS
+from causeway.core.tables import SCHEMAS, open_table, read_json, unit_of
+
+MOST_VALUES = 12
+"""Values of a setting, as of a category that the causes tell apart."""
+SHARED = 0.8
+"""Share of each table's rows with values that all have, as `groups.COVERED`."""
+ROWS_EACH = 20
+"""Rows for each combination of settings, on average, in the shortest table: means of fewer are too uncertain."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Columns of tables by which rows are compared, in the tables' order; how often each value of the columns of few
+    values occurs, by dataset and column; and what the tables themselves call the columns.
+    """
+
+    columns: Sequence[str]
+    counts: Mapping[str, Mapping[str, Counter]]
+    raw_names: Mapping[str, str]
+
+
+def time_column(folder: Path) -> str | None:
+    """Return the first column of a plain table's export that was measured and has a unit of time; None of others."""
+    if read_json(folder / "capabilities.json").get("kind") != "table" or not (folder / "counters.parquet").is_file():
+        return None
+    with open_table(folder / "counters.parquet", "counters") as file:
+        return next((field.name for field in file.schema_arrow if _is_time(field)), None)
+
+
+def _is_time(field: pa.Field) -> bool:
+    return field.name not in SCHEMAS["counters"].names and unit_of(field) in NANOSECONDS
+
+
+def common_settings(folders: Mapping[str, Sequence[str | Path]]) -> Settings:
+    """Return the settings that the tables of all datasets have; none where one dataset is no table with times."""
+    tables = {name: [Path(folder) for folder in own if time_column(Path(folder))] for name, own in folders.items()}
+    if not all(tables.values()):
+        return Settings((), {}, {})
+    counts = {name: _counts(own) for name, own in tables.items()}
+    by_column = {
+        column: [own[column] for own in counts.values()]
+        for column in next(iter(counts.values()))
+        if all(column in own for own in counts.values())
+    }
+    kept: list[str] = []
+    groups = 1
+    for column, counters in by_column.items():
+        common = set(counters[0]).intersection(*counters[1:])
+        rows = [counter.total() for counter in counters]
+        is_shared = all(
+            sum(counter[value] for value in common) >= SHARED * whole
+            for counter, whole in zip(counters, rows, strict=True)
+        )
+        if len(common) > 1 and is_shared and groups * len(common) * ROWS_EACH <= min(rows):
+            kept.append(column)
+            groups *= len(common)
+    return Settings(kept, counts, _raw_names(next(iter(tables.values()))[0]))
+
+
+def _counts(folders: Sequence[Path]) -> dict[str, Counter]:
+    """Return how often each value occurs, by column of few values."""
+    counts: dict[str, Counter] = {}
+    many: set[str] = set()
+    for folder in folders:
+        measured = time_column(folder)
+        for batch in _batches(folder):
+            for name in (name for name in batch.schema.names if name != measured and name not in many):
+                counter = counts.setdefault(name, Counter())
+                for met in batch[name].value_counts().to_pylist():
+                    counter[value_words(met["values"])] += met["counts"]
+                whole = batch[name].type == pa.string() or pc.all(pc.equal(batch[name], pc.round(batch[name]))).as_py()
+                if len(counter) > MOST_VALUES or whole is False:
+                    many.add(name)
+    return {name: counter for name, counter in counts.items() if name not in many}
+
+
+def _raw_names(folder: Path) -> dict[str, str]:
+    with open_table(folder / "counters.parquet", "counters") as file:
+        return {field.name: (field.metadata or {}).get(b"raw", b"").decode() for field in file.schema_arrow}
+
+
+def _batches(folder: Path) -> Iterator[pa.RecordBatch]:
+    with open_table(folder / "counters.parquet", "counters") as file:
+        names = [name for name in file.schema_arrow.names if name not in SCHEMAS["counters"].names]
+        yield from file.iter_batches(columns=names)
+
+
+def value_words(value: str | float | None) -> str:
+    """Return a value as text, a whole number without a fraction.
+
+    >>> value_words(4096.0), value_words("bf16"), value_words(None)
+    ('4096', 'bf16', 'absent')
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "absent"
+    return f"{value:.0f}" if isinstance(value, float) else value

@@ -1,0 +1,133 @@
+"""Words of a compared pair that concern its kernels, and of two plain tables."""
+
+from collections.abc import Sequence
+
+from causeway.core.formatting import count, counted, elided, quantity, significant, time
+from causeway.core.names.kernel_words import LONGEST, kernel_words
+from causeway.core.schemas import Row
+from causeway.core.vocabulary import INCONCLUSIVE, SAME
+from causeway.findings.first_screen.compared_kernels import ComparedTables, KernelChange, KernelDetail, MixFact
+from causeway.findings.first_screen.words.run_words import percent
+
+MOST_KERNELS = 3
+MOST_VALUES = 3
+
+
+def changed_by(change: float, low: float | None, high: float | None) -> str:
+    """Return a change in percent with its interval.
+
+    >>> changed_by(11.49, 11.27, 11.7), changed_by(-140.2, None, None)
+    ('+11 % [11, 12]', '−140 %')
+    """
+    sign = "+" if change > 0 else "−" if change < 0 else ""
+    ends = "" if low is None or high is None else f" [{significant(low, 2)}, {significant(high, 2)}]"
+    return f"{sign}{significant(abs(change), 3 if abs(change) >= 100 else 2)} %{ends}"
+
+
+def pair(words: str, before: float, after: float) -> str:
+    """Return a time before and after, ns.
+
+    >>> pair("Idle", 0, 1500)
+    'Idle 0 to 1.5 µs'
+    """
+    return f"{words} {time(before) if before else '0'} to {time(after) if after else '0'}"
+
+
+def of_tables(fact: ComparedTables) -> list[tuple[str, str | None]]:
+    """Return what changed, line by line, with the query of the change: kernels, those that did not, the mix."""
+    equal = f" with equal {_listed(fact.columns)}" if fact.columns else ""
+    lines: list[tuple[str, str | None]] = []
+    for kernel in fact.kernels[:MOST_KERNELS]:
+        lines.append((_of_kernel(kernel, equal), kernel.query))
+    if len(fact.kernels) > MOST_KERNELS:
+        lines.append((f"{counted(len(fact.kernels) - MOST_KERNELS, 'further kernel')} changed.", None))
+    if fact.kernels and fact.others:
+        lines.append((f"{counted(len(fact.others), 'other kernel')}: no change beyond noise.", None))
+    elif fact.others:
+        first = fact.others[0]
+        changes = changed_by(first.percent, first.low, first.high)
+        names = "" if len(fact.others) == 1 else f", of {count(len(fact.others))} kernels, {_name(first)} most"
+        times = f"{pair('median', *first.median)}, {pair('p99', *first.p99)}"
+        lines.append((f"No change beyond noise{names}: {changes}{equal}; {times}.", first.query))
+    return [*lines, *((_of_mix(mix), None) for mix in fact.mixes)]
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
+
+
+def _name(kernel: KernelChange) -> str:
+    return elided(kernel_words(kernel.kernel), LONGEST)
+
+
+def _of_kernel(kernel: KernelChange, equal: str) -> str:
+    """Return how the time of a kernel changed, with which values of a setting, and what that came with."""
+    noise = {SAME: ", the same within noise", INCONCLUSIVE: ""}.get(kernel.verdict, ", beyond noise")
+    change = f"{changed_by(kernel.percent, kernel.low, kernel.high)}{equal}{noise}"
+    times = f"{pair('mean', *kernel.mean)}, {pair('median', *kernel.median)}, {pair('p99', *kernel.p99)}"
+    sentences = [f"{_name(kernel)} {change}: {times}."]
+    if kernel.detail.tail is not None and kernel.detail.column is None:
+        sentences = [f"{_name(kernel)}, the slowest launches alone: {times} ({change})."]
+    if kernel.detail.column is not None:
+        sentences.append(f"By {kernel.detail.column}: {_effects(kernel.detail)}.")
+    if kernel.came_with is not None and (origin := _origin(kernel.came_with)):
+        sentences.append(origin)
+    return " ".join(sentences)
+
+
+def _effects(detail: KernelDetail) -> str:
+    shown = [
+        f"{effect.value} {changed_by(effect.percent, effect.low, effect.high)}"
+        for effect in detail.effects[:MOST_VALUES]
+    ]
+    return ", ".join(shown)
+
+
+def of_detail(detail: KernelDetail | None) -> str:
+    """Return what is behind the change of a kernel, in brackets; empty where nothing is known."""
+    if detail is None:
+        return ""
+    parts = [f"{column.replace('_', ' ')} {count(before)} to {count(after)}" for column, before, after in detail.shapes]
+    if detail.column is not None:
+        parts.insert(0, f"by {detail.column}: {_effects(detail)}")
+    elif detail.tail is not None:
+        parts.insert(0, of_tail(detail))
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def of_tail(detail: KernelDetail) -> str:
+    """Return that only the slowest launches of a kernel changed."""
+    if detail.tail is None or detail.median is None:
+        return ""
+    return f"{pair('p99', *detail.tail)}, {pair('median', *detail.median)}"
+
+
+def _origin(attribution: Row) -> str:
+    """Return what the change of a kernel's mean came with; empty where no part is clear."""
+    clear = sorted((part for part in attribution["parts"] if part["is_clear"]), key=lambda part: -abs(part["mean_ns"]))
+    parts = [
+        f"{_signed(part['mean_ns'])} [{_signed(part['mean_low_ns'])}, {_signed(part['mean_high_ns'])}]"
+        f" {_came_with(part)}"
+        for part in clear
+    ]
+    return f"Of {_signed(attribution['mean_ns'])} a launch, {_listed(parts)}." if parts else ""
+
+
+def _signed(ns: float) -> str:
+    return f"{'−' if ns < 0 else '+'}{time(abs(ns))}" if ns else "0"
+
+
+def _came_with(part: Row) -> str:
+    feature = elided(part["feature"], LONGEST)
+    if part["kind"] == "mechanism":
+        return "is the kernel itself"
+    if part["kind"] == "either":
+        return f"is {feature} or the kernel itself, not told apart"
+    if part["before"] is None:
+        return f"came with another mix of {feature}"
+    return f"came with {feature} (mean {quantity(part['before'])} to {quantity(part['after'])})"
+
+
+def _of_mix(fact: MixFact) -> str:
+    shares = [f"{value} {percent(before)} to {percent(after)}" for value, before, after in fact.shares[:MOST_VALUES]]
+    return f"Mix of {fact.column}, share of rows: {', '.join(shares)}."

@@ -1,0 +1,101 @@
+"""Two plain tables that are compared by their settings. Changes are planted."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from causeway.comparison.compare import run
+from causeway.comparison.runs.launches import Launches
+from causeway.comparison.runs.settings import common_settings
+from causeway.core.errors import NotComparableError
+from causeway.core.tables import read_json, read_table
+from comparison_runs import CHOICES
+from variability_tables import write_export
+
+SIZES = {64: 30.0, 4096: 200.0}
+
+
+def write_table_of(folder, seed, share, factors=None, unit="us", n=1200, **columns):
+    """Write a table of one kernel, of which `share` of the rows are large; times in µs, by size times its factor."""
+    rng = np.random.default_rng(seed)
+    rows = np.where(rng.random(n) < share, 4096, 64)
+    times = [SIZES[size] * (factors or {}).get(size, 1.0) * rng.normal(1, 0.01) for size in rows.tolist()]
+    names = {"rows": rows.astype(float), "duration_us": times, **columns}
+    raw = {name: {"raw": name} | ({"unit": unit} if name == "duration_us" else {}) for name in names}
+    kinds = {name: pa.string() if isinstance(values[0], str) else pa.float64() for name, values in names.items()}
+    write_export(
+        folder / "e0",
+        counters={"launch": range(n), "configuration": [0] * n, "rank": [0] * n, **names},
+        configurations=[("norm", {})],
+        extra=[pa.field(name, kinds[name], metadata=raw[name]) for name in names],
+        ranks=[0],
+    )
+    path = folder / "e0" / "capabilities.json"
+    path.write_text(json.dumps(read_json(path) | {"kind": "table"}), encoding="utf-8")
+    return folder / "e0"
+
+
+def compared(tmp_path, before, after):
+    """Return document and rows of two folders of tables."""
+    outputs = tmp_path / "comparison.json", tmp_path / "comparison.parquet"
+    run([["a"], ["b"]], {"a": [before], "b": [after]}, {}, [{}, {}], {}, CHOICES, *outputs)
+    return read_json(outputs[0]), read_table(outputs[1], "comparison").to_pylist()
+
+
+def test_a_mean_that_rises_with_the_mix_is_no_slowdown(tmp_path):
+    """Simpson's paradox: each size is 6 % faster, and the mean doubles."""
+    faster = dict.fromkeys(SIZES, 0.94)
+    tables = write_table_of(tmp_path / "a", 1, 0.2), write_table_of(tmp_path / "b", 2, 0.6, faster)
+    document, rows = compared(tmp_path, *tables)
+    (kernel,) = (row for row in rows if row["level"] == "kernel" and row["metric"] == "time_per_launch")
+    assert kernel["candidate_value"] > 1.8 * kernel["baseline_value"]
+    assert kernel["verdict"] == "faster"
+    assert kernel["change_percent"] == pytest.approx(-6, abs=0.3)
+    assert document["settings"]["columns"] == ["rows"]
+    counts = {row["value"]: (row["baseline"], row["candidate"]) for row in document["settings"]["values"]}
+    sides = [read_table(table / "counters.parquet", "counters").column("rows").to_pylist() for table in tables]
+    assert counts == {str(size): tuple(side.count(size) for side in sides) for size in SIZES}
+
+
+def test_the_value_of_a_setting_that_changed_is_known_with_its_interval(tmp_path):
+    tables = write_table_of(tmp_path / "a", 1, 0.5), write_table_of(tmp_path / "b", 2, 0.5, {4096: 1.25})
+    effects = {row["value"]: row for row in compared(tmp_path, *tables)[0]["effects"]}
+    assert effects["4096"]["low_percent"] < 25 < effects["4096"]["high_percent"]
+    assert effects["64"]["low_percent"] < 0 < effects["64"]["high_percent"]
+
+
+def test_quantiles_are_those_of_the_rows_and_tell_a_tail(tmp_path):
+    rng = np.random.default_rng(3)
+    tables = [write_table_of(tmp_path / name, 1, 0.0, n=2000) for name in "ab"]
+    path = tables[1] / "counters.parquet"
+    table = read_table(path, "counters")
+    times = table.column("duration_us").to_numpy() * np.where(rng.random(2000) < 0.03, 2.6, 1.0)
+    index = table.schema.get_field_index("duration_us")
+    changed = table.set_column(index, table.schema.field(index), pa.array(times))
+    pa.parquet.write_table(changed, path)
+    (kernel,) = compared(tmp_path, *tables)[0]["quantiles"]
+    assert (kernel["median_differs"], kernel["p99_differs"]) == (False, True)
+    own = np.sort(times) * 1000
+    assert kernel["candidate_p99_ns"] == pytest.approx(own[1979], rel=1e-3)
+    assert kernel["candidate_median_ns"] == pytest.approx(own[999], rel=1e-3)
+
+
+def test_columns_of_other_values_or_many_are_no_settings(tmp_path):
+    n = 1200
+    columns = [
+        {"registers": [float(registers)] * n, "order": np.arange(n, dtype=float), "clock": np.linspace(1.1, 1.9, n)}
+        for registers in (96, 168)
+    ]
+    tables = {
+        name: [write_table_of(tmp_path / name, seed, 0.5, gpu=["x", "y"] * (n // 2), **columns[seed])]
+        for seed, name in enumerate("ab")
+    }
+    assert common_settings(tables).columns == ["rows", "gpu"]
+
+
+def test_a_table_without_a_unit_of_time_is_refused_with_what_to_do(tmp_path):
+    table = write_table_of(tmp_path / "a", 1, 0.5, unit="")
+    with pytest.raises(NotComparableError, match="named with its unit of time, such as duration_us"):
+        Launches("a", [table])
