@@ -89,9 +89,11 @@ def test_the_rule_that_saves_most_is_advised(timed, first):
     assert [fact.kernel for fact in facts] == (["copy", "gemm"] if timed else ["gemm", "copy"])
     assert facts[0].kernel == first
     said = {of_rule(fact).words: of_rule(fact).saved_ns for fact in facts}
+    of_all = {share: f", {share} of all kernels' time" if timed else "" for share in ("5 %", "27 %")}
+    rule = "Nsight Compute's rule"
     assert said == {
-        "gemm: Nsight Compute's rule Occupancy estimates a speedup of 50 %. Too few warps, 1.5 of 8.": 50 * timed,
-        "copy: Nsight Compute's rule Uncoalesced estimates a speedup of 30 %. Sectors (75% of 8) are unused.": 270
+        f"gemm: {rule} Occupancy estimates a speedup of 50 %{of_all['5 %']}. Too few warps, 1.5 of 8.": 50 * timed,
+        f"copy: {rule} Uncoalesced estimates a speedup of 30 %{of_all['27 %']}. Sectors (75% of 8) are unused.": 270
         * timed,
     }
 
