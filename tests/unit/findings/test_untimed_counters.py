@@ -49,6 +49,15 @@ def test_what_kernels_reach_of_the_device_needs_no_durations(time, weight, memor
     assert len(said) == 2
 
 
+def test_a_kernel_without_a_value_reaches_nothing_of_the_device(tmp_path):
+    """Values that are words make a column of text; a metric of one kernel alone is empty for the other."""
+    counters = {"sm_throughput": [0.8, None, 0.8, None], "gpu_dram": ["n/a"] * 4, "op_ffma_sum": ["n/a"] * 4}
+    assert answers(tmp_path, {"op_ffma_sum": ""}, counters) == [
+        ("Run", "4 launches with counters; without durations, so where the time goes is not known."),
+        ("Of the device's peak", "gemm_kernel (2 launches): compute 80 % of peak; bound by compute."),
+    ]
+
+
 @pytest.mark.parametrize(
     ("compute", "memory", "said"),
     [
