@@ -193,7 +193,7 @@ def _are_activities(cells: list[str]) -> bool:
         return True
     timed = plain & {"start", "starttime"} and plain & {"end", "duration"}
     located = plain & {"device", "deviceid"} and plain & {"stream", "streamid", "strm", "ctx", "context", "contextid"}
-    shaped = plain >= {"gridx", "blockx"}
+    shaped = plain >= {"gridx", "blockx"} or plain >= {"grdx", "blkx"}
     named = plain & {"name", "kernel", "kernelname", "copykind", "gridx", "grdx"}
     return bool(timed and named and "y" not in plain and (located or shaped or plain & {"correlationid", "corrid"}))
 

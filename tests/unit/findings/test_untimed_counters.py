@@ -49,6 +49,15 @@ def test_what_kernels_reach_of_the_device_needs_no_durations(time, weight, memor
     assert len(said) == 2
 
 
+def test_a_kernel_without_a_value_reaches_nothing_of_the_device(tmp_path):
+    """Values that are words make a column of text; a metric of one kernel alone is empty for the other."""
+    counters = {"sm_throughput": [0.8, None, 0.8, None], "gpu_dram": ["n/a"] * 4, "op_ffma_sum": ["n/a"] * 4}
+    assert answers(tmp_path, {"op_ffma_sum": ""}, counters) == [
+        ("Run", "4 launches with counters; without durations, so where the time goes is not known."),
+        ("Of the device's peak", "gemm_kernel (2 launches): compute 80 % of peak; bound by compute."),
+    ]
+
+
 @pytest.mark.parametrize(
     ("compute", "memory", "said"),
     [
@@ -89,9 +98,11 @@ def test_the_rule_that_saves_most_is_advised(timed, first):
     assert [fact.kernel for fact in facts] == (["copy", "gemm"] if timed else ["gemm", "copy"])
     assert facts[0].kernel == first
     said = {of_rule(fact).words: of_rule(fact).saved_ns for fact in facts}
+    of_all = {share: f", {share} of all kernels' time" if timed else "" for share in ("5 %", "27 %")}
+    rule = "Nsight Compute's rule"
     assert said == {
-        "gemm: Nsight Compute's rule Occupancy estimates a speedup of 50 %. Too few warps, 1.5 of 8.": 50 * timed,
-        "copy: Nsight Compute's rule Uncoalesced estimates a speedup of 30 %. Sectors (75% of 8) are unused.": 270
+        f"gemm: {rule} Occupancy estimates a speedup of 50 %{of_all['5 %']}. Too few warps, 1.5 of 8.": 50 * timed,
+        f"copy: {rule} Uncoalesced estimates a speedup of 30 %{of_all['27 %']}. Sectors (75% of 8) are unused.": 270
         * timed,
     }
 

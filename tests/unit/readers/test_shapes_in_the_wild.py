@@ -142,6 +142,14 @@ def test_ncu_with_a_blank_line_below_the_header_and_a_metric_that_is_not_there(t
     assert [row["block_x"] for row in export.configurations.to_pylist()] == [256]
 
 
+def test_rows_of_ncu_that_name_no_launch_are_counted_and_left_out(tmp_path):
+    """A table with the cells left blank that repeat those above."""
+    rows = [ncu_row(0, "gpu__time_duration.sum", "us", "20"), ncu_row("", "dram__bytes.sum", "byte", "90")]
+    export = read(tmp_path, "ncu.csv", "\n".join([NCU, *rows]) + "\n")
+    assert export.counters.column("gpu_time").to_pylist() == pytest.approx([20_000])
+    assert export.issue("unreadable_rows")["detail"].endswith(": line 3 names no launch")
+
+
 def test_ncu_of_a_european_locale(tmp_path):
     rows = [
         ncu_row(0, "gpu__time_duration.sum", "ns", "117.344"),

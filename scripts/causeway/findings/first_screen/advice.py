@@ -178,12 +178,14 @@ def of_slow_group(fact: SlowGroupFact) -> Advice:
 
 
 def of_rule(fact: RuleFact) -> Advice:
-    """Return what a rule of Nsight Compute says of a kernel, and its own estimate: its first sentence with a number, as
-    one without defines a term, else its first.
+    """Return what a rule of Nsight Compute says of a kernel, and its own estimate, with what that is of all kernels:
+    its first sentence with a number, as one without defines a term, else its first.
     """
     sentences = re.split(r"(?<=[.])\s", fact.text)
     says = elided(next((text for text in sentences if re.search(r"[0-9]", text)), sentences[0]), LONGEST_RULE)
     estimate = f"Nsight Compute's rule {fact.rule} estimates a speedup of {percent(fact.speedup)}"
+    if fact.saved_ns and fact.share < fact.speedup:
+        estimate += f", {percent(fact.share)} of all kernels' time"
     return Advice(words=f"{fact.kernel}: {estimate}. {says}", saved_ns=round(fact.saved_ns))
 
 

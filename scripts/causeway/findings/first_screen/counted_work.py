@@ -59,7 +59,8 @@ def peak_facts(tables: RunTables, most: int) -> list[PeakFact]:
         path = folder / "counters.parquet"
         if not path.is_file():
             continue
-        held = {row[0] for row in duckdb.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()}
+        described = duckdb.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
+        held = {name for name, kind, *_ in described if kind != "VARCHAR"}
         groups = [*PEAKS.values(), *LEVELS.values(), ALLOWED, *BLOCK_LIMITS.values()]
         columns = [next((name for name in names if name in held), None) for names in groups]
         if not any(columns[: len(PEAKS)]):
@@ -87,6 +88,7 @@ def peak_facts(tables: RunTables, most: int) -> list[PeakFact]:
                 limited_by=_least(means[7:]),
             )
             for name, ns, launches, *means in rows
+            if any(mean is not None for mean in means[: len(PEAKS)])
         ]
     return sorted(facts, key=lambda fact: (-fact.total_ns, -fact.launches, fact.kernel))[:most]
 
@@ -130,8 +132,8 @@ def counter_facts(tables: RunTables, most: int) -> list[CounterFact]:
         sums: Counter[str] = Counter()
         for folder, capabilities in zip(tables.folders, tables.capabilities, strict=True):
             if name in capabilities["values"]:
-                column = '"' + name.replace('"', '""') + '"'
-                query = f"SELECT k.short_name, sum({column}) FROM {LAUNCHES_WITH_COUNTERS} GROUP BY ALL"  # noqa: S608
+                number = 'TRY_CAST("' + name.replace('"', '""') + '" AS DOUBLE)'
+                query = f"SELECT k.short_name, sum({number}) FROM {LAUNCHES_WITH_COUNTERS} GROUP BY ALL"  # noqa: S608
                 rows = duckdb.execute(query, _counter_files(folder)).fetchall()
                 sums.update({kernel: value or 0.0 for kernel, value in rows})
         total = math.fsum(sums.values())

@@ -337,6 +337,10 @@ class NcuReader:
             self.bad += 1
             self.first_bad = self.first_bad or f"line {line} has {len(row)} fields, the header {self.width}"
             return
+        if not row[self.columns["launch"]]:
+            self.bad += 1
+            self.first_bad = self.first_bad or f"line {line} names no launch"
+            return
         self.lengths.add(len(row))
         columns = self.columns
         metric = row[columns["metric"]]

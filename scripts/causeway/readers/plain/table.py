@@ -39,7 +39,10 @@ _DURATION = re.compile(
 """Names of columns that hold how long something took, and in which unit."""
 
 RENAME = "Rename them; if the first line holds values, write a header above it."
-_TIME = re.compile(r"(?!.*(?:start|stamp)).*(?:time|duration|latency|elapsed|(?:^|_)[numµ]?s(?:ec)?$)", re.IGNORECASE)
+_TIME = re.compile(
+    r"(?!.*(?:start|stamp|pct|percent|%)).*(?:time|duration|latency|elapsed|(?:^|_)(?:[numµ]s|[num]?sec)(?:_|$)|_s$)",
+    re.IGNORECASE,
+)
 """Names of columns of numbers that may be what was measured."""
 
 ORDERED_ROWS = 1 << 15
@@ -305,10 +308,14 @@ def codes(column: pa.Array, code_of, absent: int) -> np.ndarray:
 
 
 def _telemetry(columns: list[str]) -> str | None:
-    """Return the format of telemetry whose time or device, and a metric, are among columns, None if there is none."""
+    """Return the format of telemetry whose time or device are among columns, that with most metrics among them; None if
+    there is none.
+    """
     names = {column.partition("[")[0].strip().lower() for column in columns}
-    for word, entry in column_map("telemetry")["formats"].items():
-        keys = {key.lower() for key in (*entry.get("time", ()), *entry.get("device", ()))}
-        if names & keys and names & entry.get("metrics", {}).keys():
-            return word
-    return None
+    metrics = {
+        word: len(names & entry.get("metrics", {}).keys())
+        for word, entry in column_map("telemetry")["formats"].items()
+        if names & {key.lower() for key in (*entry.get("time", ()), *entry.get("device", ()))}
+    }
+    word = max(metrics, key=metrics.__getitem__, default=None)
+    return word if word and metrics[word] else None

@@ -113,6 +113,13 @@ REPORTS = {  # what it is, a part of what to do, text
         "==PROF== Connected to process 7\n  k(int) (8, 1, 1)x(64, 1, 1), Context 1, Stream 7\n    Section: Occupancy\n"
         "    Metric Name          Metric Unit Metric Value\n    Achieved Occupancy             %         2\n",
     ),
+    "Nsight Compute as text, without the line of the kernel": (
+        "a page of Nsight Compute as text that lacks the line which names a kernel",
+        "--csv --page raw",
+        "    Section: Occupancy\n    ------------------ ----------- ------------\n"
+        "    Metric Name        Metric Unit Metric Value\n    ------------------ ----------- ------------\n"
+        "    Achieved Occupancy           %        12.44\n    ------------------ ----------- ------------\n",
+    ),
 }
 
 

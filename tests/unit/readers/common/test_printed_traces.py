@@ -138,6 +138,20 @@ Exporting [gputrace.py report1.sqlite] to console...
     )
 
 
+def test_a_trace_that_was_trimmed_to_times_sizes_and_names_is_read(tmp_path):
+    text = """ Start (ns)   Duration (ns)  GrdX   BlkX  Bytes (MB)  SrcMemKd  DstMemKd  Name
+ -----------  -------------  -----  ----  ----------  --------  --------  ---------------------------
+ 431,725,635        374,915                    4.000  Pageable  Device    [CUDA memcpy Host-to-Device]
+ 432,174,631          4,160  3,907   256                                  add(float *)
+"""
+    path = tmp_path / "trace.txt"
+    path.write_text(text, encoding="utf-8")
+    read = Read(path, tmp_path / "e")
+    launches, transfers = events(read)
+    assert launches == [(432174631, 4160, 0, 0, None, 3907, None, 256, None, None, "add(float *)")]
+    assert transfers == [(431725635, 374915, 0, 0, None, 4_000_000, 1)]
+
+
 def test_a_cut_row_and_one_that_fits_no_column_are_counted(tmp_path):
     whole = TITLE + in_columns(NAMES, ROWS)
     lines = whole.splitlines(keepends=True)

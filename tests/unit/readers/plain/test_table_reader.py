@@ -102,10 +102,11 @@ def test_refusals(tmp_path, text, words):
     [
         ("timestamp, name, power.draw [W], utilization.gpu [%]", "nvidia-smi"),
         ("timestamp,gpu,socket_power,gfx_activity", "amd-smi"),
+        ("timestamp,gpu,socket_power,gfx_activity,hotspot,mem", "amd-smi"),
     ],
 )
 def test_telemetry_is_refused_with_what_to_do_with_it(tmp_path, header, tool):
-    advice = read(tmp_path, f"{header}\n{','.join('1' * 4)}\n").error["advice"]
+    advice = read(tmp_path, f"{header}\n{','.join('1' * (1 + header.count(',')))}\n").error["advice"]
     assert f"Is it telemetry of {tool}? Name it in a sheet of telemetry" in advice
     assert "telemetry" not in read(tmp_path, "time,loss\n1,2\n", "v").error["advice"]
 
@@ -207,6 +208,8 @@ def test_lines_with_a_sign_above_the_header_are_comments(tmp_path, text, columns
         ("kernel_id,time_ms,ok", "targets.tables=[time_ms]"),
         ("a,b us", "targets.tables=[COLUMN]"),
         ("n,run_ns", "targets.tables=[run_ns]"),
+        ("B,H,S,per_iter_us", "targets.tables=[per_iter_us]"),
+        ("pct_of_gpu_time,total_ms_before", "targets.tables=[total_ms_before]"),
         ("Start Time(us),Task Duration(us)", "'targets.tables=[\"Task Duration(us)\"]'"),
         ("Time,kernel time (ms)\n13:32:39,2", "'targets.tables=[\"kernel time (ms)\"]'"),
     ],
