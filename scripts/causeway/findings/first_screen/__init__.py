@@ -4,5 +4,6 @@
 `words` renders each once.
 
 Imports run from left to right: `plan` > `advice`, `compared` > `facts`, `words` >
-`counted_work`, `device_differences`, `late_in_mpi` > `losses`, `outliers`, `work` > `first_steps` > `run_facts`.
+`step_edges`, `counted_work`, `device_differences`, `late_in_mpi` > `losses`, `outliers`, `work` > `first_steps` >
+`run_facts`.
 """

@@ -38,6 +38,7 @@ from causeway.findings.first_screen.run_facts import (
     RecordingFact,
     RunFact,
 )
+from causeway.findings.first_screen.step_edges import EdgeFact
 from causeway.findings.first_screen.words.run_words import LONGEST_DETAIL, detail_words, percent, slow_devices
 from causeway.findings.first_screen.work import WorkFact
 
@@ -98,10 +99,16 @@ def advice(
     uneven: Sequence[UnevenFact] = (),
     slow_groups: Sequence[SlowGroupFact] = (),
     in_turn: Sequence[InTurnFact] = (),
+    edges: Sequence[EdgeFact] = (),
 ) -> list[Advice]:
     """Return what to do, the step that wins most first; what the recording needs comes before all."""
     steps = [Advice(words=RECORD[fault.fault], saved_ns=run.elapsed_ns) for fault in faults if fault.fault in RECORD][
         :1
+    ]
+    steps += [
+        Advice(words=f"{EARLIER}: {elided(fact.detail, LONGEST_DETAIL)} {time(fact.ns)}.", saved_ns=fact.ns)
+        for fact in edges
+        if fact.detail is not None
     ]
     steps += [of_late(fact, run) for fact in late[:1] if fact.saved_ns >= NOTICEABLE * run.elapsed_ns]
     steps += [of_peer(fact) for fact in peers]

@@ -27,6 +27,7 @@ from causeway.findings.first_screen.outliers import (
     slow_step_facts,
 )
 from causeway.findings.first_screen.run_facts import RecordingFact, RunFact, RunTables, recording_facts, run_fact
+from causeway.findings.first_screen.step_edges import EdgeFact, edge_facts
 from causeway.findings.first_screen.work import VariationFact, variation_facts
 
 
@@ -99,6 +100,13 @@ class DatasetFacts:
     def first_steps(self) -> Sequence[FirstStepFact]:
         """First steps that take far longer than the others."""
         return first_step_facts(self.tables, self.run) if self.run else ()
+
+    @cached_property
+    def edges(self) -> Sequence[EdgeFact]:
+        """Time of the host in a step outside the devices' work, where no loss is twice as long."""
+        most = max((fact.lost_ns / self.run.devices for fact in self.losses), default=0) if self.run else 0
+        facts = edge_facts(self.tables, self.run) if self.run else []
+        return [fact for fact in facts if 2 * fact.ns >= most]
 
     @cached_property
     def turns(self) -> Sequence[TurnsFact]:

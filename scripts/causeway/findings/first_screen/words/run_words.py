@@ -37,6 +37,7 @@ from causeway.findings.first_screen.run_facts import (
     OUTSIDE,
     RunFact,
 )
+from causeway.findings.first_screen.step_edges import EdgeFact
 
 PARTS = {
     COMPUTE: "compute",
@@ -452,3 +453,11 @@ def of_first_step(fact: FirstStepFact) -> str:
         f"The first step ({fact.step}) takes {time(fact.duration_ns)}, the others {time(fact.usual_ns)}:"
         f" {time(fact.part_ns)} more {PARTS[fact.part]}{which}"
     )
+
+
+def of_edge(fact: EdgeFact) -> str:
+    """Return what the host does in a step before the first work of its devices, or behind the last."""
+    what = f": {elided(fact.detail, LONGEST_DETAIL)}" if fact.detail is not None else ""
+    where = "begins {} before the first work" if fact.begins else "ends {} after the last work"
+    step = elided(fact.step, LONGEST_DETAIL)
+    return f"{step} {where.format(time(fact.ns))} of its devices, which no share here holds{what}."
