@@ -4,6 +4,6 @@
 `words` renders each once.
 
 Imports run from left to right: `plan` > `advice`, `compared` > `facts`, `words` >
-`step_edges`, `counted_work`, `device_differences`, `late_in_mpi` > `losses`, `outliers`, `work` > `first_steps` >
+`counted_work`, `device_differences`, `late_in_mpi` > `losses`, `outliers`, `work` > `first_steps`, `step_edges` >
 `run_facts`.
 """

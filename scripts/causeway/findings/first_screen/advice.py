@@ -73,6 +73,7 @@ ANEW = "Balance the work of the ranks anew where it changes: they wait for each 
 RECORD = {
     "apart": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
     "partly_shared": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
+    "not_concurrent": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
     "begin_apart": "Start the profiler on all ranks at the same step, behind a barrier.",
     "late_stamps": "Record without graphs, or with another version of the profiler.",
     "unrecorded_steps": "Record fewer steps, or with larger buffers.",
@@ -123,7 +124,8 @@ def advice(
         if fact.part == IDLE and small_copies:
             continue  # that is the time of launching them
         # copies between devices that take turns are a turn, too; without launches there is no compute beside copies
-        if fact.part != COPIES or (run.launches and not turns):
+        is_pageable = bool(fact.copies) and fact.copies[0].memory == "pageable"
+        if fact.part != COPIES or ((run.launches or is_pageable) and not turns):
             steps += against_loss(fact, run, has_late=bool(late or peers or in_turn))
     if not steps and kernels and run.launches:
         steps += _of_unfilled(kernels[0], run)
@@ -289,6 +291,8 @@ def _against(reason: str, detail: str, lacking: str, run: RunFact) -> tuple[str,
         return "Queue pictures ahead of the video engine, on a thread of its own", what
     if "zero_grad" in detail:
         return "Call zero_grad with set_to_none=True", what
+    if "Optimizer.step#" in detail:
+        return "Launch the optimizer's kernels at once (fused=True or foreach=True)", what
     if "malloc" in low or "free" in low or "alloc" in low:
         return "Allocate once, or from a pool", what
     if detail.startswith(IN_CALL) and "GraphInstantiate" in detail:

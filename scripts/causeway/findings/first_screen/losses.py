@@ -28,11 +28,11 @@ from causeway.findings.first_screen.run_facts import (
     IDLE,
     NOTICEABLE,
     OUTSIDE,
+    UNKNOWN,
     RunFact,
     RunTables,
 )
 
-UNKNOWN = "unknown"
 BY_HOST = ("launch_starved", "blocked_host")
 """Reasons of idle time that are the host's."""
 OWN_STREAM = " of its own stream"

@@ -35,44 +35,58 @@ def edge_facts(tables: RunTables, run: RunFact) -> list[EdgeFact]:
 
 
 def _of_export(folder: Path) -> list[EdgeFact]:
-    """Return the times before the first and behind the last work of an export, of the ranges that best name a step."""
+    """Return the times before the first and behind the last work of each rank of an export, in the range that best
+    names a step.
+    """
     import duckdb
 
-    paths = {name: str(folder / f"{name}.parquet") for name in (*WORK, *HOST)}
-    here = {name: path for name, path in paths.items() if Path(path).is_file()}
-    work = [here[name] for name in WORK if name in here]
-    if not work or "ranges" not in here:
+    work = [str(path) for name in WORK if (path := folder / f"{name}.parquet").is_file()]
+    ranges = folder / "ranges.parquet"
+    if not work or not ranges.is_file():
         return []
-    bounds = "SELECT min(start_ns), max(start_ns + duration_ns) FROM read_parquet(?, union_by_name = true)"
-    first, last = duckdb.execute(bounds, [work]).fetchone() or (None, None)
-    if first is None:
-        return []
+    bounds = (
+        "SELECT rank, min(start_ns), max(start_ns + duration_ns) FROM read_parquet(?, union_by_name = true)"
+        " GROUP BY rank ORDER BY rank"
+    )
     holding = (
-        "SELECT name, start_ns, start_ns + duration_ns FROM read_parquet(?) WHERE list_contains(?, kind)"
+        "SELECT name, start_ns, start_ns + duration_ns FROM read_parquet(?) WHERE list_contains(?, kind) AND rank = ?"
         " AND start_ns < ? AND start_ns + duration_ns > ? ORDER BY start_ns LIMIT ?"
     )
     facts = []
-    for begins, moment in ((True, first), (False, last)):
-        given = [here["ranges"], list(HOST_KINDS), moment, moment, MOST_RANGES]
-        rows = duckdb.execute(holding, given).fetchall()
-        steps = [(form, row) for row in rows if (form := form_of(row[0])) is not None]
-        if steps:
-            name, start, end = min(steps)[1]
-            window = (start, first) if begins else (last, end)
-            detail = _innermost([here[table] for table in HOST if table in here], window, name)
-            facts.append(EdgeFact(step=name, begins=begins, ns=window[1] - window[0], detail=detail))
+    for rank, first, last in duckdb.execute(bounds, [work]).fetchall():
+        for begins, moment in ((True, first), (False, last)):
+            given = [str(ranges), list(HOST_KINDS), rank, moment, moment, MOST_RANGES]
+            rows = duckdb.execute(holding, given).fetchall()
+            steps = [(form, row) for row in rows if (form := form_of(row[0])) is not None]
+            if steps:
+                name, start, end = min(steps)[1]
+                window = (start, first) if begins else (last, end)
+                detail = innermost(folder, rank, window)
+                facts.append(EdgeFact(step=name, begins=begins, ns=window[1] - window[0], detail=detail))
     return facts
 
 
-def _innermost(paths: list[str], window: tuple[int, int], step: str) -> str | None:
-    """Return the shortest event of the host, other than the step, that fills half of a window or more."""
+def innermost(folder: Path, rank: int, window: tuple[int, int]) -> str | None:
+    """Return the shortest event of a rank's host that names no step and fills half of a window of an export or more.
+
+    Parameters
+    ----------
+    folder : Path
+        Of its tables.
+    rank : int
+    window : (int, int), ns
+        On its own clock.
+    """
     import duckdb
 
     begin, end = window
-    row = duckdb.execute(
-        "SELECT name FROM read_parquet($paths, union_by_name = true) WHERE name != $step"
+    paths = [str(path) for name in HOST if (path := folder / f"{name}.parquet").is_file()]
+    if not paths:
+        return None
+    rows = duckdb.execute(
+        "SELECT name FROM read_parquet($paths, union_by_name = true) WHERE rank = $rank"
         " AND 2 * (least(start_ns + duration_ns, $end) - greatest(start_ns, $begin)) >= $end - $begin"
-        " ORDER BY duration_ns, name LIMIT 1",
-        {"paths": paths, "step": step, "begin": begin, "end": end},
-    ).fetchone()
-    return row[0] if row else None
+        " ORDER BY duration_ns, name LIMIT $most",
+        {"paths": paths, "rank": rank, "begin": begin, "end": end, "most": MOST_RANGES},
+    ).fetchall()
+    return next((name for (name,) in rows if form_of(name) is None), None)

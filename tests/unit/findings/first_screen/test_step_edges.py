@@ -20,10 +20,12 @@ def export(folder, ranges, launches=((60, 20),), kind="annotation"):
         "start_ns": [start * MS for _, start, _ in ranges],
         "duration_ns": [length * MS for _, _, length in ranges],
         "kind": [kind] * len(ranges),
+        "rank": [0] * len(ranges),
     }
     of_launches = {
         "start_ns": [start * MS for start, _ in launches],
         "duration_ns": [length * MS for _, length in launches],
+        "rank": [0] * len(launches),
     }
     pq.write_table(pa.table(of_ranges), folder / "ranges.parquet")
     pq.write_table(pa.table(of_launches), folder / "launches.parquet")

@@ -393,6 +393,8 @@ def of_gap(fact: GapFact, run: RunFact) -> str:
         each = f" on {fact.devices} GPUs"
     if fact.between is not None:
         between = f"{_between(fact.between)}, {between}"
+    if fact.meanwhile is not None:
+        between += f", while the host is in {elided(fact.meanwhile, LONGEST_FUNCTION)}"
     number = fact.count // fact.devices if each == " per GPU" else fact.count
     if number == 1:
         return f"A gap of {time(fact.longest_ns)}{each} at {time(fact.start_ns)}, {between}"
