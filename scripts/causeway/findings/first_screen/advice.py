@@ -291,8 +291,6 @@ def _against(reason: str, detail: str, lacking: str, run: RunFact) -> tuple[str,
         return "Queue pictures ahead of the video engine, on a thread of its own", what
     if "zero_grad" in detail:
         return "Call zero_grad with set_to_none=True", what
-    if "Optimizer.step#" in detail:
-        return "Launch the optimizer's kernels at once (fused=True or foreach=True)", what
     if "malloc" in low or "free" in low or "alloc" in low:
         return "Allocate once, or from a pool", what
     if detail.startswith(IN_CALL) and "GraphInstantiate" in detail:

@@ -1,6 +1,7 @@
 """The facts of a dataset, each read once: the first screen and the findings say the same ones."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from causeway.findings.first_screen.device_differences import (
@@ -74,7 +75,15 @@ class DatasetFacts:
     @cached_property
     def late(self) -> Sequence[LateRankFact]:
         """Ranks that the others wait for, most waiting first."""
-        return late_rank_facts(self.tables, self.run) or late_in_mpi(self.tables, self.run) if self.run else ()
+        if not self.run:
+            return ()
+        late = late_rank_facts(self.tables, self.run) or late_in_mpi(self.tables, self.run)
+        begins = {edge.rank: edge.inside_ns for edge in edge_facts(self.tables, self.run) if edge.begins}
+        most = [max(begins.get(rank, 0) for rank in fact.ranks) for fact in late]
+        return [  # a late first launch is the host's, whatever runs then
+            replace(fact, cause="host") if 2 * ns >= fact.waited_ns else fact
+            for fact, ns in zip(late, most, strict=True)
+        ]
 
     @cached_property
     def peers(self) -> Sequence[PeerFact]:

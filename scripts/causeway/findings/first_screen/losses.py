@@ -224,6 +224,7 @@ def _loss(
     gain = _gain(tables, run, part)
     if part == IDLE:
         reasons, unknown = _reasons(tables)
+        unknown = unknown if reasons or unknown else lost  # a rank without work yet, or no longer
         total = sum(ns for _, _, ns in reasons) + unknown
         if total > lost:  # waits are told of the whole recording, losses of what all ranks recorded
             reasons = [(reason, detail, ns * lost // total) for reason, detail, ns in reasons]

@@ -159,7 +159,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     lines.append(ScreenLine(question=STEP if steps else RUN, answer=said, ns=run.elapsed_ns, query=run.query))
     losses = facts.losses
     edges = facts.edges if is_idle_known else []
-    lines += [ScreenLine(question=WHERE, answer=run_words.of_edge(fact), ns=fact.ns) for fact in edges]
+    lines += [ScreenLine(question=WHERE, answer=run_words.of_edge(fact, run), ns=fact.ns) for fact in edges]
     if not is_idle_known:
         losses = [fact for fact in losses if fact.part != IDLE]
     lines += [

@@ -1,5 +1,5 @@
-"""What the host does in a step before the first work of its devices, or behind the last: the run begins and ends with
-their work, so that no share of it holds this time.
+"""What the host does in a step before the first work of its devices, or behind the last. The run begins and ends with
+the work of its ranks, so that no share of it holds this time of the first and of the last one.
 """
 
 from dataclasses import dataclass
@@ -17,24 +17,27 @@ MOST_RANGES = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class EdgeFact:
-    """Time of the host in a step before the first work of its devices (`begins`) or behind the last: the name of the
-    step, how long, ns, and the innermost of what the host does for half of it or more; None where nothing is recorded.
+    """Time of a rank's host in a step before the first work of its devices (`begins`) or behind the last: the name of
+    the step, how long, ns, how much of it lies inside the run, and the innermost of what the host does for half of it;
+    None where nothing is recorded.
     """
 
     step: str
+    rank: int
     begins: bool
     ns: int
+    inside_ns: int
     detail: str | None
 
 
 def edge_facts(tables: RunTables, run: RunFact) -> list[EdgeFact]:
     """Return the longest such time of a run, if it is a hundredth of the run or more."""
-    facts = [fact for folder in tables.folders for fact in _of_export(folder)]
+    facts = [fact for folder in tables.folders for fact in _of_export(tables, folder, run)]
     longest = max(facts, key=lambda fact: (fact.ns, fact.step), default=None)
     return [longest] if longest is not None and longest.ns >= NOTICEABLE * run.elapsed_ns else []
 
 
-def _of_export(folder: Path) -> list[EdgeFact]:
+def _of_export(tables: RunTables, folder: Path, run: RunFact) -> list[EdgeFact]:
     """Return the times before the first and behind the last work of each rank of an export, in the range that best
     names a step.
     """
@@ -62,7 +65,17 @@ def _of_export(folder: Path) -> list[EdgeFact]:
                 name, start, end = min(steps)[1]
                 window = (start, first) if begins else (last, end)
                 detail = innermost(folder, rank, window)
-                facts.append(EdgeFact(step=name, begins=begins, ns=window[1] - window[0], detail=detail))
+                at = tables.moment(folder, moment)
+                facts.append(
+                    EdgeFact(
+                        step=name,
+                        rank=rank,
+                        begins=begins,
+                        ns=window[1] - window[0],
+                        inside_ns=min(max(at if begins else run.elapsed_ns - at, 0), window[1] - window[0]),
+                        detail=detail,
+                    )
+                )
     return facts
 
 

@@ -65,13 +65,6 @@ def test_a_kernel_that_is_slower_beside_another_rank_on_its_gpu_is_told_so(tmp_p
     assert "Beside work of another rank on the same GPU it takes 490 µs, else 250 µs." in said
 
 
-def test_an_optimizer_of_many_kernels_is_to_launch_them_at_once():
-    """3,000 kernels of 2 µs behind large products: "do it earlier, on another thread" was said."""
-    fact = idle([("launch_starved", "in range: Optimizer.step#AdamW.step", 78)], won_ms=39)
-    (step,) = advice(run(), [], [fact], [], [])
-    assert step.words == "Launch the optimizer's kernels at once (fused=True or foreach=True): AdamW.step 39 ms."
-
-
 def test_pageable_copies_are_to_be_pinned_without_kernels_too():
     """A benchmark of copies alone: pageable memory was told, but not what helps."""
     copy = CopiesFact(

@@ -457,9 +457,10 @@ def of_first_step(fact: FirstStepFact) -> str:
     )
 
 
-def of_edge(fact: EdgeFact) -> str:
+def of_edge(fact: EdgeFact, run: RunFact) -> str:
     """Return what the host does in a step before the first work of its devices, or behind the last."""
     what = f": {elided(fact.detail, LONGEST_DETAIL)}" if fact.detail is not None else ""
     where = "begins {} before the first work" if fact.begins else "ends {} after the last work"
-    step = elided(fact.step, LONGEST_DETAIL)
-    return f"{step} {where.format(time(fact.ns))} of its devices, which no share here holds{what}."
+    step = elided(fact.step, LONGEST_DETAIL) + (f" of rank {fact.rank}" if run.ranks > 1 else "")
+    outside = ", which no share here holds" if 2 * fact.inside_ns < fact.ns else ""
+    return f"{step} {where.format(time(fact.ns))} of its devices{outside}{what}."
