@@ -65,14 +65,15 @@ def _of_export(tables: RunTables, folder: Path, run: RunFact) -> list[EdgeFact]:
                 name, start, end = min(steps)[1]
                 window = (start, first) if begins else (last, end)
                 detail = innermost(folder, rank, window)
-                at = tables.moment(folder, moment)
+                since_begin_ns = tables.moment(folder, moment)
+                beyond_ns = since_begin_ns if begins else run.elapsed_ns - since_begin_ns
                 facts.append(
                     EdgeFact(
                         step=name,
                         rank=rank,
                         begins=begins,
                         ns=window[1] - window[0],
-                        inside_ns=min(max(at if begins else run.elapsed_ns - at, 0), window[1] - window[0]),
+                        inside_ns=min(max(beyond_ns, 0), window[1] - window[0]),
                         detail=detail,
                     )
                 )
