@@ -10,7 +10,7 @@ from tests.unit.waiting.waiting_samples import write_export
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.outliers import GapFact, gap_facts
 from causeway.findings.first_screen.plan import plan
-from causeway.findings.first_screen.run_facts import run_fact
+from causeway.findings.first_screen.run_facts import StepsFact, run_fact
 from causeway.findings.first_screen.words import run_words
 
 
@@ -56,3 +56,37 @@ def test_two_gaps_are_both_named():
     assert run_words.of_gap(gap, run()).startswith("2 gaps of 20 ms and 100 ms, after")
     alike = changed(gap, total_ns=190 * MS)
     assert run_words.of_gap(alike, run()).startswith("2 gaps of 100 ms, after")
+
+
+HOST_RANGES = ("waited for", 300, 400), ("ProfilerStep#1", 290, 420), ("whole batch", 0, 1000)
+
+
+@pytest.mark.parametrize(("reason", "meanwhile"), [("unknown", "waited for"), ("launch_starved", None)])
+def test_what_the_host_does_in_a_gap_is_told_where_calls_do_not_tell_why(reason, meanwhile, tmp_path):
+    """A gap of 400 ms between two kernels without calls, in which a synchronising operator runs: "not explained"."""
+    of_gemm = {"duration_ns": 300 * MS, "rank": 0}
+    ranges = [
+        {"start_ns": at * MS, "duration_ns": length * MS, "rank": 0, "thread": 1, "kind": "annotation", "name": name}
+        for name, at, length in HOST_RANGES
+    ]
+    launches = [{"start_ns": at * MS, **of_gemm} for at in (0, 700)]
+    write_export(tmp_path / "e0", {"launches": launches, "ranges": ranges})
+    given = tables(folders=[tmp_path / "e0"], waiting=[made.wait(400, reason)])
+    given.efficiency.update(device={"n_devices": 1, "ranks": {"0": {}}})
+    (gap,) = gap_facts(given, run_fact(given))
+    assert gap.meanwhile == meanwhile
+    ends = ", while the host is in waited for" if meanwhile else ")"
+    assert run_words.of_gap(gap, run()).endswith(ends)
+
+
+@pytest.mark.parametrize(("share", "per_step"), [(0.5, False), (0.9, True)])
+def test_gaps_outside_steps_are_not_one_a_step(share, per_step, tmp_path):
+    """Twelve steps without gaps, then an evaluation of twelve batches with one each."""
+    launches = [{"start_ns": at * 80 * MS, "duration_ns": 20 * MS, "rank": 0} for at in range(13)]
+    write_export(tmp_path / "e0", {"launches": launches})
+    parts = {"useful": 260 * MS, "orchestration": 720 * MS}
+    steps = StepsFact(
+        count=12, mean_ns=1, median_ns=1, p99_ns=None, longest_ns=1, parts=parts, share=share, annotated=True
+    )
+    (gap,) = gap_facts(tables(folders=[tmp_path / "e0"]), run(devices=1, steps=steps))
+    assert (gap.count, gap.per_step) == (12, per_step)

@@ -5,5 +5,5 @@
 
 Imports run from left to right: `plan` > `advice`, `compared` > `facts`, `words` >
 `compared_kernels`, `counted_work`, `device_differences`, `late_in_mpi` > `losses`, `outliers`, `work` >
-`first_steps` > `run_facts`.
+`first_steps`, `step_edges` > `run_facts`.
 """

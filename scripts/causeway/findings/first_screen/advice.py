@@ -38,6 +38,7 @@ from causeway.findings.first_screen.run_facts import (
     RecordingFact,
     RunFact,
 )
+from causeway.findings.first_screen.step_edges import EdgeFact
 from causeway.findings.first_screen.words.run_words import LONGEST_DETAIL, detail_words, percent, slow_devices
 from causeway.findings.first_screen.work import WorkFact
 
@@ -72,6 +73,7 @@ ANEW = "Balance the work of the ranks anew where it changes: they wait for each 
 RECORD = {
     "apart": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
     "partly_shared": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
+    "not_concurrent": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
     "begin_apart": "Start the profiler on all ranks at the same step, behind a barrier.",
     "late_stamps": "Record without graphs, or with another version of the profiler.",
     "unrecorded_steps": "Record fewer steps, or with larger buffers.",
@@ -98,10 +100,16 @@ def advice(
     uneven: Sequence[UnevenFact] = (),
     slow_groups: Sequence[SlowGroupFact] = (),
     in_turn: Sequence[InTurnFact] = (),
+    edges: Sequence[EdgeFact] = (),
 ) -> list[Advice]:
     """Return what to do, the step that wins most first; what the recording needs comes before all."""
     steps = [Advice(words=RECORD[fault.fault], saved_ns=run.elapsed_ns) for fault in faults if fault.fault in RECORD][
         :1
+    ]
+    steps += [
+        Advice(words=f"{EARLIER}: {elided(fact.detail, LONGEST_DETAIL)} {time(fact.ns)}.", saved_ns=fact.ns)
+        for fact in edges
+        if fact.detail is not None
     ]
     steps += [of_late(fact, run) for fact in late[:1] if fact.saved_ns >= NOTICEABLE * run.elapsed_ns]
     steps += [of_peer(fact) for fact in peers]
@@ -116,7 +124,8 @@ def advice(
         if fact.part == IDLE and small_copies:
             continue  # that is the time of launching them
         # copies between devices that take turns are a turn, too; without launches there is no compute beside copies
-        if fact.part != COPIES or (run.launches and not turns):
+        is_pageable = bool(fact.copies) and fact.copies[0].memory == "pageable"
+        if fact.part != COPIES or ((run.launches or is_pageable) and not turns):
             steps += against_loss(fact, run, has_late=bool(late or peers or in_turn))
     if not steps and kernels and run.launches:
         steps += _of_unfilled(kernels[0], run)

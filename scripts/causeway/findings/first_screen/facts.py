@@ -1,6 +1,7 @@
 """The facts of a dataset, each read once: the first screen and the findings say the same ones."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from causeway.findings.first_screen.device_differences import (
@@ -27,6 +28,7 @@ from causeway.findings.first_screen.outliers import (
     slow_step_facts,
 )
 from causeway.findings.first_screen.run_facts import RecordingFact, RunFact, RunTables, recording_facts, run_fact
+from causeway.findings.first_screen.step_edges import EdgeFact, edge_facts
 from causeway.findings.first_screen.work import VariationFact, variation_facts
 
 
@@ -73,7 +75,15 @@ class DatasetFacts:
     @cached_property
     def late(self) -> Sequence[LateRankFact]:
         """Ranks that the others wait for, most waiting first."""
-        return late_rank_facts(self.tables, self.run) or late_in_mpi(self.tables, self.run) if self.run else ()
+        if not self.run:
+            return ()
+        late = late_rank_facts(self.tables, self.run) or late_in_mpi(self.tables, self.run)
+        begins = {edge.rank: edge.inside_ns for edge in self._all_edges if edge.begins}
+        most = [max(begins.get(rank, 0) for rank in fact.ranks) for fact in late]
+        return [  # a late first launch is the host's, whatever runs then
+            replace(fact, cause="host") if 2 * ns >= fact.waited_ns else fact
+            for fact, ns in zip(late, most, strict=True)
+        ]
 
     @cached_property
     def peers(self) -> Sequence[PeerFact]:
@@ -99,6 +109,16 @@ class DatasetFacts:
     def first_steps(self) -> Sequence[FirstStepFact]:
         """First steps that take far longer than the others."""
         return first_step_facts(self.tables, self.run) if self.run else ()
+
+    @cached_property
+    def edges(self) -> Sequence[EdgeFact]:
+        """Time of the host in a step outside the devices' work, where no loss is twice as long."""
+        most = max((fact.lost_ns / self.run.devices for fact in self.losses), default=0) if self.run else 0
+        return [fact for fact in self._all_edges if 2 * fact.ns >= most]
+
+    @cached_property
+    def _all_edges(self) -> Sequence[EdgeFact]:
+        return edge_facts(self.tables, self.run) if self.run else ()
 
     @cached_property
     def turns(self) -> Sequence[TurnsFact]:

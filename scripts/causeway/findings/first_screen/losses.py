@@ -28,11 +28,11 @@ from causeway.findings.first_screen.run_facts import (
     IDLE,
     NOTICEABLE,
     OUTSIDE,
+    UNKNOWN,
     RunFact,
     RunTables,
 )
 
-UNKNOWN = "unknown"
 BY_HOST = ("launch_starved", "blocked_host")
 """Reasons of idle time that are the host's."""
 OWN_STREAM = " of its own stream"
@@ -224,6 +224,7 @@ def _loss(
     gain = _gain(tables, run, part)
     if part == IDLE:
         reasons, unknown = _reasons(tables)
+        unknown = unknown if reasons or unknown else lost  # a rank without work yet, or no longer
         total = sum(ns for _, _, ns in reasons) + unknown
         if total > lost:  # waits are told of the whole recording, losses of what all ranks recorded
             reasons = [(reason, detail, ns * lost // total) for reason, detail, ns in reasons]

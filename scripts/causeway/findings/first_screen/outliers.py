@@ -21,9 +21,11 @@ from causeway.findings.first_screen.run_facts import (
     MOST_LAUNCHES,
     MOST_OF_RUN,
     NOTICEABLE,
+    UNKNOWN,
     RunFact,
     RunTables,
 )
+from causeway.findings.first_screen.step_edges import innermost
 
 SHORTEST = 5e-4
 """Share of the run from which a gap is looked at: shorter ones are told by the reasons of idle time alone."""
@@ -42,7 +44,8 @@ STANDS_OUT = 3.0
 @dataclass(frozen=True, kw_only=True)
 class GapFact:
     """Gaps of devices between the same two pieces of work: how many and how long, ns, over `devices` devices; of what
-    ranges each stands `between` one and the next.
+    ranges each stands `between` one and the next, and what the host does in most of the longest one, where calls do
+    not tell why they are there.
     """
 
     after: str
@@ -55,6 +58,7 @@ class GapFact:
     start_ns: int
     per_step: bool
     between: str | None = None
+    meanwhile: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -322,7 +326,9 @@ def gap_facts(tables: RunTables, run: RunFact) -> list[GapFact]:
             if begins >= 0:  # not while a recording of the others had not begun
                 groups[gap.after, gap.before].append(replace(gap, moved=begins - gap.start))
     facts = []
-    steps = run.steps.count if run.steps else 0
+    steps = run.steps.count if run.steps and run.steps.share >= MOST_OF_RUN else 0
+    unexplained = sum(row["wait_ns"] for row in tables.waiting if row["reason"] == UNKNOWN)
+    is_unexplained = 2 * unexplained >= max(sum(row["wait_ns"] for row in tables.waiting), 1)
     for (after, before), every in groups.items():
         longest_ns = max(gap.end - gap.start for gap in every)
         gaps = [gap for gap in every if MUCH_SHORTER * (gap.end - gap.start) >= longest_ns]
@@ -342,6 +348,9 @@ def gap_facts(tables: RunTables, run: RunFact) -> list[GapFact]:
                     start_ns=longest.start + longest.moved,
                     per_step=steps > 2 and abs(len(gaps) / devices - steps) <= 1,
                     between=_between(gaps, ranges),
+                    meanwhile=innermost(tables.folders[longest.key[0]], longest.key[1], (longest.start, longest.end))
+                    if is_unexplained
+                    else None,
                 )
             )
     return sorted(facts, key=lambda fact: (-fact.total_ns, fact.after, fact.before))

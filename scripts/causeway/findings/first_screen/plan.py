@@ -164,6 +164,8 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     said = run_words.of_run(run, is_idle_known=is_idle_known)
     lines.append(ScreenLine(question=STEP if steps else RUN, answer=said, ns=run.elapsed_ns, query=run.query))
     losses = facts.losses
+    edges = facts.edges if is_idle_known else []
+    lines += [ScreenLine(question=WHERE, answer=run_words.of_edge(fact, run), ns=fact.ns) for fact in edges]
     if not is_idle_known:
         losses = [fact for fact in losses if fact.part != IDLE]
     lines += [
@@ -239,6 +241,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
             uneven=facts.uneven,
             slow_groups=facts.slow_groups,
             in_turn=facts.in_turn,
+            edges=edges,
         )
     ]
     return [*lines, *_not_searched(tables)]

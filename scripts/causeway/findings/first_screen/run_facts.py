@@ -30,6 +30,8 @@ MOST_LAUNCHES = 20_000_000
 """Launches of a dataset up to which single ones, or their calls, are looked at in their order."""
 LEAST_CLOCK = 0.02
 """Share by which a clock changes to be worth a word, as for late ranks."""
+UNKNOWN = "unknown"
+"""The reason of idle time that explains nothing."""
 COMPUTE = "useful"
 COMMUNICATION = "communication"
 COPIES = "transfers"
@@ -405,7 +407,7 @@ def _of_ranks(tables: RunTables) -> list[RecordingFact]:
     """Return that the ranks' recordings begin apart, or have too little in common, or less than most of a run."""
     recordings = tables.efficiency.get("recordings") if tables.is_timed else None
     if not recordings:
-        return []
+        return _not_concurrent(tables) if tables.is_timed else []
     held = max((recordings["held_ns"] or {}).values(), default=0)
     whole = recordings["whole_ns"]
     if recordings["are_apart"]:
@@ -415,6 +417,16 @@ def _of_ranks(tables: RunTables) -> list[RecordingFact]:
     if recordings["common_ns"] < MOST_OF_RUN * whole:
         is_one = len(tables.folders) == 1  # one profiler recorded all: what ends early is a process
         return [_of_recordings(tables, "end_apart" if is_one else "partly_shared", "common_ns", whole)]
+    return []
+
+
+def _not_concurrent(tables: RunTables) -> list[RecordingFact]:
+    """Return that recordings of ranks without collectives in common are of other times, though each begins at 0."""
+    path = f"{tables.dataset}/quality.json"
+    for index, issue in enumerate(tables.quality["issues"]):
+        if issue["kind"] == "not_concurrent":
+            query = in_document(path, "issues", index, "count", kind="integer")
+            return [RecordingFact(fault=issue["kind"], count=issue["count"], table=path, query=query)]
     return []
 
 

@@ -63,3 +63,21 @@ def test_a_kernel_that_is_slower_beside_another_rank_on_its_gpu_is_told_so(tmp_p
     (fact,) = variation_facts(tables(targets={"kernel_variability": [made.kernel("fan", cost_ms=300)]}), run())
     said = work_words.of_variation(replace(fact, beside_ns=(490_000.0, 250_000.0)), run())
     assert "Beside work of another rank on the same GPU it takes 490 µs, else 250 µs." in said
+
+
+def test_pageable_copies_are_to_be_pinned_without_kernels_too():
+    """A benchmark of copies alone: pageable memory was told, but not what helps."""
+    copy = CopiesFact(
+        kind=2,
+        direction="device to host",
+        total_ns=90 * MS,
+        copies=4,
+        bytes=10**9,
+        gb_per_s=4.5,
+        limit_gb_per_s=None,
+        memory="pageable",
+    )
+    fact = LossFact(part="transfers", lost_ns=90 * MS, copies=(copy,))
+    assert advice(run(launches=0), [], [fact], [], [])[0].words.startswith("Pin the host's memory")
+    pinned = replace(fact, copies=(replace(copy, memory="pinned"),))
+    assert advice(run(launches=0), [], [pinned], [], []) == []

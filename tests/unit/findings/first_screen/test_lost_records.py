@@ -11,6 +11,7 @@ from first_screen_samples import MS, tables
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan
 from causeway.findings.first_screen.run_facts import recording_facts
+from causeway.findings.first_screen.words.recording_words import of_recording
 
 
 def answers(given, question):
@@ -139,3 +140,11 @@ def test_pages_that_move_while_kernels_run_are_told_with_what_to_do():
         "Prefetch managed memory (cudaMemPrefetchAsync) before kernels use it, or work on less data at once where it"
         " does not fit the GPU."
     ]
+
+
+def test_recordings_of_other_times_are_told_where_no_collective_tells_it():
+    """Two ranks that were recorded 5 ms apart, 1 ms each: "compute 100 %" of one time line was all that was said."""
+    issue = {"kind": "not_concurrent", "count": 1, "detail": "gaps of up to 0.0 s"}
+    of = made.tables(quality=made.quality(issues=[issue]))
+    (fact,) = recording_facts(of)
+    assert of_recording(fact) == "Recordings of the ranks do not overlap in time: nothing tells who waits for whom."

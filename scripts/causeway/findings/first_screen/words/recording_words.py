@@ -54,6 +54,7 @@ FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
     "begin_apart": lambda fact: (
         f"Recordings begin {time(fact.count)} apart: waiting up to {time(fact.of)} for that is no loss of the run."
     ),
+    "not_concurrent": lambda fact: "Recordings of the ranks do not overlap in time: nothing tells who waits for whom.",
     "partly_shared": lambda fact: (
         f"Recordings share {time(fact.count)} of {time(fact.of)}: what is lost is told of the shared time."
     ),

@@ -37,6 +37,7 @@ from causeway.findings.first_screen.run_facts import (
     OUTSIDE,
     RunFact,
 )
+from causeway.findings.first_screen.step_edges import EdgeFact
 
 PARTS = {
     COMPUTE: "compute",
@@ -392,6 +393,8 @@ def of_gap(fact: GapFact, run: RunFact) -> str:
         each = f" on {fact.devices} GPUs"
     if fact.between is not None:
         between = f"{_between(fact.between)}, {between}"
+    if fact.meanwhile is not None:
+        between += f", while the host is in {elided(fact.meanwhile, LONGEST_FUNCTION)}"
     number = fact.count // fact.devices if each == " per GPU" else fact.count
     if number == 1:
         return f"A gap of {time(fact.longest_ns)}{each} at {time(fact.start_ns)}, {between}"
@@ -452,3 +455,12 @@ def of_first_step(fact: FirstStepFact) -> str:
         f"The first step ({fact.step}) takes {time(fact.duration_ns)}, the others {time(fact.usual_ns)}:"
         f" {time(fact.part_ns)} more {PARTS[fact.part]}{which}"
     )
+
+
+def of_edge(fact: EdgeFact, run: RunFact) -> str:
+    """Return what the host does in a step before the first work of its devices, or behind the last."""
+    what = f": {elided(fact.detail, LONGEST_DETAIL)}" if fact.detail is not None else ""
+    where = "begins {} before the first work" if fact.begins else "ends {} after the last work"
+    step = elided(fact.step, LONGEST_DETAIL) + (f" of rank {fact.rank}" if run.ranks > 1 else "")
+    outside = ", which no share here holds" if 2 * fact.inside_ns < fact.ns else ""
+    return f"{step} {where.format(time(fact.ns))} of its devices{outside}{what}."
