@@ -202,6 +202,29 @@ def test_the_ends_of_an_ascending_column_are_found_with_and_without_statistics(t
         assert [tables.extremes(file, group, "start_ns") for group in (0, 1)] == [(3, 5), (8, 13)]
 
 
+def test_a_small_table_that_changed_is_read_again(tmp_path):
+    path = tmp_path / "kernels.parquet"
+    tables.write_table(KERNELS, path, "kernels")
+    assert tables.read_table(path, "kernels", ["id"]) is tables.read_table(path, "kernels", ["id"])
+    tables.write_table(KERNELS.slice(1), path, "kernels")
+    assert tables.read_table(path, "kernels", ["id"]).to_pydict() == {"id": ["b-2"]}
+    path.unlink()
+    with pytest.raises(TableError, match=r"kernels\.parquet"):
+        tables.read_table(path, "kernels", ["id"])
+
+
+def test_small_row_groups_are_read_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "STRETCH_ROWS", 3)
+    path = tmp_path / "kernels.parquet"
+    with tables.TableWriter(path, "kernels") as writer:
+        for rows in (1, 2, 2, 0, 2, 1):
+            writer.write(KERNELS.slice(0, rows))
+    with tables.open_table(path, "kernels") as file:
+        assert list(tables.stretches_of(file)) == [[0, 1], [2], [3, 4]]
+        together = [file.read_row_groups(groups) for groups in tables.stretches_of(file)]
+    assert pa.concat_tables(together).equals(tables.read_table(path, "kernels"))
+
+
 def test_a_table_gets_the_folders_above_it(tmp_path):
     tables.write_table(KERNELS, tmp_path / "a" / "b" / "kernels.parquet", "kernels")
     assert tables.read_table(tmp_path / "a" / "b" / "kernels.parquet", "kernels").num_rows == 2
