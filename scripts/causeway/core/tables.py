@@ -58,8 +58,8 @@ STRETCH_ROWS = 64 * 1024
 ones make the file's footer, which every reader holds, larger than what they save.
 """
 SMALL_BYTES = 1 << 16
-"""Size of a file up to which what was read of it is held for the next reader, until it changes: each step over an
-export asks for its kernels and configurations again.
+"""Size of a file up to which what was read of it, and its checked footer, are held for the next reader, until it
+changes: each step over an export asks for its kernels and configurations again, and opens its launches many times.
 """
 IN_STRETCHES = ("launches", "transfers")
 
@@ -263,6 +263,26 @@ def open_table(path: str | Path, name: str) -> pq.ParquetFile:
     TableError
         If the file is missing, damaged, or not the table `name` of this schema version.
     """
+    state = _state_of_small(path)
+    return _opened(path, name) if state is None else CheckedParquet(path, _checked_footer(path, name, state))
+
+
+def _state_of_small(path: str | Path) -> tuple[int, ...] | None:
+    """Return what tells a small file from another under its name; None of one that is large, or not there."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None  # what is wrong is said where it is opened
+    return (state.st_ino, state.st_size, state.st_mtime_ns) if state.st_size <= SMALL_BYTES else None
+
+
+@lru_cache(maxsize=64)
+def _checked_footer(path: str | Path, name: str, state: tuple[int, ...]) -> pq.FileMetaData:
+    with _opened(path, name) as file:
+        return file.metadata
+
+
+def _opened(path: str | Path, name: str) -> pq.ParquetFile:
     file = CheckedParquet(path)
     schema = file.schema_arrow
     facts = schema.metadata or {}
@@ -292,17 +312,12 @@ def read_table(path: str | Path, name: str, columns: list[str] | None = None) ->
         If the file is not the table `name` of this schema version.
     """
     chosen = None if columns is None else tuple(columns)
-    try:
-        state = os.stat(path)
-    except OSError:
-        state = None  # what is wrong is said where it is opened
-    if state is None or state.st_size > SMALL_BYTES:
-        return _read(path, name, chosen)
-    return _read_small(path, name, chosen, (state.st_ino, state.st_size, state.st_mtime_ns))
+    state = _state_of_small(path)
+    return _read(path, name, chosen) if state is None else _read_small(path, name, chosen, state)
 
 
 def _read(path: str | Path, name: str, columns: Sequence[str] | None) -> pa.Table:
-    with open_table(path, name) as file:
+    with _opened(path, name) as file:
         return file.read(columns=None if columns is None else list(columns))
 
 
