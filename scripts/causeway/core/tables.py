@@ -313,7 +313,12 @@ def read_table(path: str | Path, name: str, columns: list[str] | None = None) ->
     """
     chosen = None if columns is None else tuple(columns)
     state = _state_of_small(path)
-    return _read(path, name, chosen) if state is None else _read_small(path, name, chosen, state)
+    if state is None:
+        return _read(path, name, chosen)
+    table = _read_small(path, name, chosen, state)
+    if table.num_rows > STRETCH_ROWS:  # equal rows take next to nothing of a file, but all of their memory
+        _read_small.cache_clear()
+    return table
 
 
 def _read(path: str | Path, name: str, columns: Sequence[str] | None) -> pa.Table:

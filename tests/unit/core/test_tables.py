@@ -213,6 +213,25 @@ def test_a_small_table_that_changed_is_read_again(tmp_path):
         tables.read_table(path, "kernels", ["id"])
 
 
+def test_of_a_small_file_many_rows_are_not_held(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "STRETCH_ROWS", KERNELS.num_rows - 1)
+    path = tmp_path / "kernels.parquet"
+    tables.write_table(KERNELS, path, "kernels")
+    first = tables.read_table(path, "kernels", ["id"])
+    assert tables.read_table(path, "kernels", ["id"]) is not first
+
+
+def test_a_small_table_that_changed_is_opened_again(tmp_path):
+    path = tmp_path / "kernels.parquet"
+    for rows in (KERNELS.num_rows, 1):
+        tables.write_table(KERNELS.slice(0, rows), path, "kernels")
+        for _ in range(2):
+            with tables.open_table(path, "kernels") as file:
+                assert file.read().num_rows == file.metadata.num_rows == rows
+    with pytest.raises(tables.TableError, match="holds table kernels"):
+        tables.open_table(path, "launches")
+
+
 def test_small_row_groups_are_read_together(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "STRETCH_ROWS", 3)
     path = tmp_path / "kernels.parquet"
