@@ -6,8 +6,9 @@ tables made from an export, the source and its SHA-256.
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,7 @@ __all__ = [
     "read_table",
     "rows_if_there",
     "sha256_of",
+    "stretches_of",
     "table_metadata",
     "take_rows",
     "unit_of",
@@ -54,6 +56,10 @@ ROW_GROUP_ROWS = 512 * 1024
 STRETCH_ROWS = 64 * 1024
 """The same of launches and transfers: stretches of time are read of them, and only whole row groups can be. Smaller
 ones make the file's footer, which every reader holds, larger than what they save.
+"""
+SMALL_BYTES = 1 << 16
+"""Size of a file up to which what was read of it, and its checked footer, are held for the next reader, until it
+changes: each step over an export asks for its kernels and configurations again, and opens its launches many times.
 """
 IN_STRETCHES = ("launches", "transfers")
 
@@ -257,19 +263,41 @@ def open_table(path: str | Path, name: str) -> pq.ParquetFile:
     TableError
         If the file is missing, damaged, or not the table `name` of this schema version.
     """
+    state = _state_of_small(path)
+    return _opened(path, name) if state is None else CheckedParquet(path, _checked_footer(path, name, state))
+
+
+def _state_of_small(path: str | Path) -> tuple[int, ...] | None:
+    """Return what tells a small file from another under its name; None of one that is large, or not there."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return None  # what is wrong is said where it is opened
+    return (state.st_ino, state.st_size, state.st_mtime_ns) if state.st_size <= SMALL_BYTES else None
+
+
+@lru_cache(maxsize=64)
+def _checked_footer(path: str | Path, name: str, state: tuple[int, ...]) -> pq.FileMetaData:
+    with _opened(path, name) as file:
+        return file.metadata
+
+
+def _opened(path: str | Path, name: str) -> pq.ParquetFile:
     file = CheckedParquet(path)
     schema = file.schema_arrow
-    facts = file.schema_arrow.metadata or {}
+    facts = schema.metadata or {}
     stored = facts.get(b"causeway.table", b"?").decode()
     if stored != name or facts.get(b"causeway.schema_version", b"?").decode() != SCHEMA_VERSION:
         raise TableError(f"{path}: holds table {stored}, expected {name} of schema version {SCHEMA_VERSION}; {ADVICE}")
-    wanted = SCHEMAS[name]
-    wrong = [
-        field.name
-        for field in wanted
-        if (field.name not in schema.names and field.name not in OPTIONAL_COLUMNS.get(name, ()))
-        or (field.name in schema.names and schema.field(field.name).type != field.type)
-    ]
+    wrong: list[str] = []
+    if not schema.equals(SCHEMAS[name]):  # column by column takes as long as opening the file
+        types = dict(zip(schema.names, schema.types, strict=True))
+        optional = OPTIONAL_COLUMNS.get(name, ())
+        wrong = [
+            field.name
+            for field in SCHEMAS[name]
+            if (types[field.name] != field.type if field.name in types else field.name not in optional)
+        ]
     if wrong:
         raise TableError(f"{path}: table {name} lacks columns {wrong} or has them with another type")
     return file
@@ -283,8 +311,24 @@ def read_table(path: str | Path, name: str, columns: list[str] | None = None) ->
     TableError
         If the file is not the table `name` of this schema version.
     """
-    with open_table(path, name) as file:
-        return file.read(columns=columns)
+    chosen = None if columns is None else tuple(columns)
+    state = _state_of_small(path)
+    if state is None:
+        return _read(path, name, chosen)
+    table = _read_small(path, name, chosen, state)
+    if table.num_rows > STRETCH_ROWS:  # equal rows take next to nothing of a file, but all of their memory
+        _read_small.cache_clear()
+    return table
+
+
+def _read(path: str | Path, name: str, columns: Sequence[str] | None) -> pa.Table:
+    with _opened(path, name) as file:
+        return file.read(columns=None if columns is None else list(columns))
+
+
+@lru_cache(maxsize=64)
+def _read_small(path: str | Path, name: str, columns: Sequence[str] | None, state: tuple[int, ...]) -> pa.Table:
+    return _read(path, name, columns)
 
 
 def rows_if_there(folder: str | Path, name: str, columns: list[str] | None = None) -> list[dict]:
@@ -319,6 +363,24 @@ def take_rows(path: str | Path, name: str, rows: np.ndarray) -> pa.Table:
                 parts.append(file.read_row_group(group).take(pa.array(rows[low:high] - begin)))
             begin = end
         return pa.concat_tables(parts) if parts else file.schema_arrow.empty_table()
+
+
+def stretches_of(file: pq.ParquetFile) -> Iterator[list[int]]:
+    """Yield the numbers of all row groups of a table: neighbours that have at most `STRETCH_ROWS` rows together, or one
+    that has more. Of many ranks each has a row group, of a few rows.
+    """
+    groups: list[int] = []
+    rows = 0
+    for group in range(file.num_row_groups):
+        own = file.metadata.row_group(group).num_rows
+        if groups and rows + own > STRETCH_ROWS:
+            yield groups
+            groups = []
+            rows = 0
+        groups.append(group)
+        rows += own
+    if groups:
+        yield groups
 
 
 def extremes(file: pq.ParquetFile, index: int, name: str) -> tuple[int, int]:

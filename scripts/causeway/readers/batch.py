@@ -13,11 +13,15 @@ from pathlib import Path
 
 from causeway.core.files.file_state import state_of
 from causeway.core.logs import Progress
+from causeway.numeric.compiled.functions import begin_compiled
 from causeway.readers.normalise import normalise
 from causeway.readers.report_conversion import converted_export
 
 FINISHED = "tables_of_unfinished_jobs"
 """Folder, beside `tables`, of the tables that wait for the other exports of their job."""
+
+MANY = 8
+"""Exports of a job from which on it loads compiled code at once: uncompiled their calls take longer than that."""
 
 
 def normalise_batch(
@@ -59,6 +63,8 @@ def normalise_batch(
         for name, row in exports.items()
     }
     n_read = 0
+    if len(exports) >= MANY:
+        begin_compiled()
     for done, (name, row) in enumerate(exports.items(), 1):
         if not waiting[name].is_dir():
             for older in waiting[name].parent.glob(f"{name}.*"):

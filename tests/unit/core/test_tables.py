@@ -202,6 +202,48 @@ def test_the_ends_of_an_ascending_column_are_found_with_and_without_statistics(t
         assert [tables.extremes(file, group, "start_ns") for group in (0, 1)] == [(3, 5), (8, 13)]
 
 
+def test_a_small_table_that_changed_is_read_again(tmp_path):
+    path = tmp_path / "kernels.parquet"
+    tables.write_table(KERNELS, path, "kernels")
+    assert tables.read_table(path, "kernels", ["id"]) is tables.read_table(path, "kernels", ["id"])
+    tables.write_table(KERNELS.slice(1), path, "kernels")
+    assert tables.read_table(path, "kernels", ["id"]).to_pydict() == {"id": ["b-2"]}
+    path.unlink()
+    with pytest.raises(TableError, match=r"kernels\.parquet"):
+        tables.read_table(path, "kernels", ["id"])
+
+
+def test_of_a_small_file_many_rows_are_not_held(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "STRETCH_ROWS", KERNELS.num_rows - 1)
+    path = tmp_path / "kernels.parquet"
+    tables.write_table(KERNELS, path, "kernels")
+    first = tables.read_table(path, "kernels", ["id"])
+    assert tables.read_table(path, "kernels", ["id"]) is not first
+
+
+def test_a_small_table_that_changed_is_opened_again(tmp_path):
+    path = tmp_path / "kernels.parquet"
+    for rows in (KERNELS.num_rows, 1):
+        tables.write_table(KERNELS.slice(0, rows), path, "kernels")
+        for _ in range(2):
+            with tables.open_table(path, "kernels") as file:
+                assert file.read().num_rows == file.metadata.num_rows == rows
+    with pytest.raises(tables.TableError, match="holds table kernels"):
+        tables.open_table(path, "launches")
+
+
+def test_small_row_groups_are_read_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "STRETCH_ROWS", 3)
+    path = tmp_path / "kernels.parquet"
+    with tables.TableWriter(path, "kernels") as writer:
+        for rows in (1, 2, 2, 0, 2, 1):
+            writer.write(KERNELS.slice(0, rows))
+    with tables.open_table(path, "kernels") as file:
+        assert list(tables.stretches_of(file)) == [[0, 1], [2], [3, 4]]
+        together = [file.read_row_groups(groups) for groups in tables.stretches_of(file)]
+    assert pa.concat_tables(together).equals(tables.read_table(path, "kernels"))
+
+
 def test_a_table_gets_the_folders_above_it(tmp_path):
     tables.write_table(KERNELS, tmp_path / "a" / "b" / "kernels.parquet", "kernels")
     assert tables.read_table(tmp_path / "a" / "b" / "kernels.parquet", "kernels").num_rows == 2

@@ -58,6 +58,16 @@ def run(tmp_path, rows, targets=TARGETS, code=("a",)):
 def test_the_bytes_are_those_of_one_job_for_each_export(tmp_path, rows, alone):
     assert run(tmp_path, rows) == len(rows)
     assert digests_under(tmp_path / "run" / "tables") == alone
+
+
+def test_a_job_of_many_exports_loads_compiled_code_at_once(tmp_path, rows, monkeypatch):
+    begun = []
+    monkeypatch.setattr(batch, "begin_compiled", lambda: begun.append(True))
+    run(tmp_path, rows)
+    assert not begun
+    monkeypatch.setattr(batch, "MANY", len(rows))
+    run(tmp_path, rows, code=("b",))
+    assert begun
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["tables"]
 
 

@@ -18,7 +18,7 @@ from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
 from causeway.core.names.prior_knowledge import Knowledge
 from causeway.core.schemas import BLOCKS
-from causeway.core.tables import SCHEMAS, open_table, read_table, table_metadata
+from causeway.core.tables import SCHEMAS, open_table, read_table, stretches_of, table_metadata
 from causeway.events.distinct_texts import distinct_texts
 
 IDENTITY = tuple(SCHEMAS["kept"].names)
@@ -124,7 +124,7 @@ def unsearched_counters(path: str | Path) -> list[Dropped]:
 
 
 def row_blocks(path: str | Path) -> pa.Table:
-    """Return the blocks of `features.parquet`, counted row group by row group.
+    """Return the blocks of `features.parquet`, counted stretch by stretch.
 
     Returns
     -------
@@ -133,8 +133,7 @@ def row_blocks(path: str | Path) -> pa.Table:
     """
     with open_table(path, "features") as file:
         parts = [
-            _counted(file.read_row_group(group, list(BLOCK)), [([], "count_all")])
-            for group in range(file.num_row_groups)
+            _counted(file.read_row_groups(groups, list(BLOCK)), [([], "count_all")]) for groups in stretches_of(file)
         ]
         empty = pa.schema(
             [*(file.schema_arrow.field(name) for name in BLOCK), pa.field("rows", pa.int64())]
@@ -148,7 +147,7 @@ def _counted(table: pa.Table, counts: list) -> pa.Table:
 
 
 def read_features(path: str | Path, blocks: pa.Table) -> pa.Table:
-    """Return the rows of `features.parquet` that lie in some blocks; beside these, one row group is in memory.
+    """Return the rows of `features.parquet` that lie in some blocks; beside these, one stretch is in memory.
 
     Parameters
     ----------
@@ -166,7 +165,7 @@ def read_features(path: str | Path, blocks: pa.Table) -> pa.Table:
 
 
 def _chosen_rows(file: pq.ParquetFile, blocks: pa.Table) -> Iterator[pa.Table]:
-    """Yield the rows that lie in some blocks, row group by row group; a group without any is not read."""
+    """Yield the rows that lie in some blocks, a stretch of row groups at a time; a stretch without any is not read."""
     values = [blocks.column(name).combine_chunks().unique() for name in BLOCK]
 
     def codes(table: pa.Table) -> np.ndarray:
@@ -182,10 +181,10 @@ def _chosen_rows(file: pq.ParquetFile, blocks: pa.Table) -> Iterator[pa.Table]:
         return np.where(inside, number, -1)
 
     wanted = codes(blocks)
-    for group in range(file.num_row_groups):
-        chosen = np.isin(codes(file.read_row_group(group, list(BLOCK))), wanted)
+    for groups in stretches_of(file):
+        chosen = np.isin(codes(file.read_row_groups(groups, list(BLOCK))), wanted)
         if chosen.any():
-            yield file.read_row_group(group).filter(pa.array(chosen))
+            yield file.read_row_groups(groups).filter(pa.array(chosen))
 
 
 class PackedFeatures:

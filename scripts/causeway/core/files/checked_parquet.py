@@ -11,6 +11,8 @@ from causeway.core.errors import TableError
 from causeway.core.files.json_documents import ADVICE
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 
+FEWEST_ROWS_OF_THREADS = 1 << 16
+"""Of a smaller table columns are read one after the other: to wake threads takes as long as to decode it."""
 DAMAGE = (pa.ArrowException, OSError, ValueError)
 """What pyarrow raises for damaged files."""
 
@@ -32,6 +34,8 @@ def _checked(method: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
 
     @functools.wraps(method)
     def read(file: "CheckedParquet", *args: object, **options: object) -> pa.Table:
+        if file.metadata.num_rows < FEWEST_ROWS_OF_THREADS:
+            options["use_threads"] = False
         try:
             table: pa.Table = getattr(super(CheckedParquet, file), method.__name__)(*args, **options)
         except DAMAGE as error:

@@ -3,13 +3,17 @@ starts at once.
 """
 
 import json
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from causeway.core.errors import TableError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.files.whole_files import write_whole
 from causeway.core.installation import workflow_folder
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 SCHEMA_FOLDER = workflow_folder() / "config" / "schemas"
 ADVICE = "delete it, or the whole folder where a rule writes a folder (such as `tables/{export}`), and run again"
@@ -40,11 +44,15 @@ def write_json(value: object, path: str | Path, schema: str | None = None) -> No
     write_whole(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def _check_document(value: object, schema: str, path: Path, advice: str = "") -> None:
+@cache
+def _validator(schema: str) -> "Draft202012Validator":
     from jsonschema import Draft202012Validator
 
-    rules = json.loads((SCHEMA_FOLDER / f"{schema}.schema.json").read_text(encoding="utf-8"))
-    for error in Draft202012Validator(rules).iter_errors(value):
+    return Draft202012Validator(json.loads((SCHEMA_FOLDER / f"{schema}.schema.json").read_text(encoding="utf-8")))
+
+
+def _check_document(value: object, schema: str, path: Path, advice: str = "") -> None:
+    for error in _validator(schema).iter_errors(value):
         raise TableError(f"{path}: does not fit schema {schema} at {error.json_path}: {error.message[:300]}{advice}")
 
 

@@ -366,28 +366,27 @@ def _unanswered_calls(tables: RunTables, read: int) -> list[RecordingFact]:
     parts = []
     if read > MOST_LAUNCHES:
         return []
-    for folder in tables.folders:
-        work = [folder / f"{name}.parquet" for name in ("launches", "graphs", "transfers")]
-        work = [path for path in work if path.is_file()]
-        if not (folder / "calls.parquet").is_file() or not work:
-            continue
-        for inside in (folder, Path(*folder.parts[-3:])):
-            selected = " UNION ALL ".join(
-                f"SELECT call FROM read_parquet('{_text(inside / path.name)}') WHERE call IS NOT NULL"  # noqa: S608
-                for path in work
-            )
-            names = {"work": selected, "calls": _text(inside / "calls.parquet")}
-            query = UNANSWERED.format(**names)
-            if inside == folder:
-                with closing(bounded_database()) as base:
+    with closing(bounded_database()) as base:
+        for folder in tables.folders:
+            work = [folder / f"{name}.parquet" for name in ("launches", "graphs", "transfers")]
+            work = [path for path in work if path.is_file()]
+            if not (folder / "calls.parquet").is_file() or not work:
+                continue
+            for inside in (folder, Path(*folder.parts[-3:])):
+                selected = " UNION ALL ".join(
+                    f"SELECT call FROM read_parquet('{_text(inside / path.name)}') WHERE call IS NOT NULL"  # noqa: S608
+                    for path in work
+                )
+                names = {"work": selected, "calls": _text(inside / "calls.parquet")}
+                query = UNANSWERED.format(**names)
+                if inside == folder:
                     alone = base.execute(ALONE.format(**names)).fetchall()[0][0]
                     # of launches, or of graphs where there are none
                     unlinked = sum(base.execute(UNLINKED, [str(path)]).fetchall()[0][0] for path in work[:1])
                     is_told = alone >= max(FEWEST_GRAPHS, unlinked + 1)
-                    rows = base.execute(query).fetchall() if is_told else []
-                for _, is_graph, count in rows:
-                    lost[is_graph] += count if count >= FEWEST_LOST[is_graph] else 0
-        parts.append(query)
+                    for _, is_graph, count in base.execute(query).fetchall() if is_told else ():
+                        lost[is_graph] += count if count >= FEWEST_LOST[is_graph] else 0
+            parts.append(query)
     facts = []
     for is_graph, fault in ((True, "unrecorded_graphs"), (False, "unanswered_calls")):
         if lost[is_graph] >= max(NOTICEABLE * read, 1):

@@ -294,7 +294,7 @@ class SqliteExport:
         The first `done` rows are left out. The query must give its rows in the order of a table's rows: it may be asked
         again for the rest, by LIMIT and OFFSET. Tables other than the first must come from `once`.
         """
-        from adbc_driver_manager.dbapi import Error
+        from adbc_driver_manager import Error
 
         text = set(text)
         times = set(times)
@@ -347,12 +347,18 @@ class SqliteExport:
         return sum(parent == 0 and what.startswith(b"SCAN") for _, parent, _, what in plan) == 1
 
     def _adbc(self, query: str) -> Iterator[pa.RecordBatch]:
-        import adbc_driver_sqlite.dbapi as adbc
+        import adbc_driver_sqlite
+        from adbc_driver_manager import AdbcConnection, AdbcStatement  # its DB-API would load pandas
 
-        with adbc.connect(self._uri) as connection, connection.cursor() as cursor:
-            cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": BATCH_ROWS})
-            cursor.execute(query)
-            yield from cursor.fetch_record_batch()
+        with (
+            adbc_driver_sqlite.connect(self._uri) as database,
+            AdbcConnection(database) as connection,
+            AdbcStatement(connection) as statement,
+        ):
+            statement.set_options(**{"adbc.sqlite.query.batch_rows": BATCH_ROWS})
+            statement.set_sql_query(query)
+            with pa.RecordBatchReader.from_stream(statement.execute_query()[0]) as batches:
+                yield from batches
 
     @staticmethod
     def _column(column: pa.Array, text: bool) -> pa.Array | np.ndarray:
