@@ -25,11 +25,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.causal.data.observations import Candidate
+from causeway.causal.data.observations import FEWEST_LAUNCHES, Candidate
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Edge, Node, six_digits
 from causeway.causal.data.scopes import DATASET_SCOPE, IDENTITY
 from causeway.causal.effects.evidence import Evidence
-from causeway.causal.effects.time_effects import FEWEST_LAUNCHES
 from causeway.causal.models.scope_model import RANKS
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.statistics.basis import independent_columns, normal_scores, two_valued
