@@ -279,7 +279,7 @@ def _discover(
     spread = configuration_spread(rows)
     deviation = standardised_deviation(rows, spread)
     response = clipped_deviation(deviation, rows.weight)[0]
-    excluded |= superfluous_orders(columns, rows, response, order_beside_record)
+    excluded |= superfluous_orders(columns, rows, response, size, order_beside_record)
     excluded |= ruled_out(columns, rows, response, size) | clocks_of_places(columns, rows, response, size) | impossible
     prepared = prepare(columns, rows, scope.target, excluded)
     if freed.explained is not None:
