@@ -14,6 +14,10 @@ from causeway.core.schemas import BLOCKS
 
 FEWEST_ROWS = 50
 """Rows from which a slope, or a relation of two columns, is told. Chosen."""
+FEWEST_LAUNCHES = 20
+"""Launches whose mean or spread is told: at one end of a number, with a level that is set, of a configuration, of a
+kernel in the pooled search. The mean of so many is known to 0.22 of their standard deviation, 1 / sqrt(20).
+"""
 FEW_VALUES = 5
 """A number with at most so many different values acts by these, as by levels, and a line is told of no fewer."""
 PRIOR_LAUNCHES = 5.0

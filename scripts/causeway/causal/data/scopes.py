@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from causeway.causal.data.feature_names import UNSEARCHED, leaked_by_name
-from causeway.causal.data.observations import Dropped, Feature, Observations
+from causeway.causal.data.observations import FEWEST_LAUNCHES, Dropped, Feature, Observations
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
 from causeway.core.names.prior_knowledge import Knowledge
@@ -29,8 +29,6 @@ feature is read.
 """
 NOT_SEARCHED = "counters of launches with times are not searched"
 """Why these are no candidates."""
-MIN_KERNEL_ROWS = 30
-"""A kernel with fewer rows has no say in the pooled search."""
 
 
 @dataclass(frozen=True)
@@ -372,7 +370,7 @@ def pooled(blocks: pa.Table, max_rows: int, seed: int) -> pa.Table:
         Some rows of `blocks` with all columns, by kernel.
     """
     counts = blocks.group_by("kernel").aggregate([("rows", "sum")]).to_pylist()
-    chosen = [row["kernel"] for row in counts if row["rows_sum"] >= MIN_KERNEL_ROWS] or [
+    chosen = [row["kernel"] for row in counts if row["rows_sum"] >= FEWEST_LAUNCHES] or [
         row["kernel"] for row in counts
     ]
     parts = [

@@ -45,14 +45,13 @@ from causeway.causal.effects.scope_times import PICKS, Cause, ScopeTimes
 from causeway.causal.effects.time_effects import Compared, tails_of, time_effect
 from causeway.causal.effects.time_model import DRAWS
 from causeway.causal.preparation.categorical import listed
-from causeway.causal.preparation.known_relations import CLEARLY_MORE
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.preparation.target_leakage import LEAK_R2
 from causeway.causal.selection.backward import Stage, Stages
 from causeway.causal.selection.linear_model import ALPHA, LinearModel, Test, bonferroni, linear_model_of, simes
 from causeway.causal.statistics.basis import GroupCentring
 from causeway.core.names.prior_knowledge import CLOCK, LAG
-from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
+from causeway.core.vocabulary import INCONCLUSIVE, LEAST_EXPLAINED, SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor
 from causeway.numeric.seeds import derived_seed, generator
 
@@ -72,7 +71,7 @@ def association_beyond(
     stages: Stages, candidates: Sequence[Candidate], rows: Observations, controls: Sequence[int] = ()
 ) -> Association | None:
     """Return what goes most closely with the deviation among products of two columns and columns one launch earlier;
-    None if nothing does at `ALPHA` over all that are scanned, or with more than `LEAST_SHARE` of its variance.
+    None if nothing does at `ALPHA` over all that are scanned, or with `LEAST_EXPLAINED` percent of its variance.
 
     Parameters
     ----------
@@ -105,7 +104,7 @@ def association_beyond(
     left = np.maximum(stage.problem.n_independent / sizes - model.q.shape[1] - 2, 1.0)
     p_values = fdtrc(1, left, squares / np.maximum(1 - squares, 1e-12) * left)
     closest = int(np.lexsort((-squares, p_values))[0])
-    if p_values[closest] * p_values.size > ALPHA or squares[closest] < CLEARLY_MORE:
+    if p_values[closest] * p_values.size > ALPHA or 100.0 * squares[closest] < LEAST_EXPLAINED:
         return None
     is_pair = closest < len(pairs)
     names = [candidates[numbers[i]].name for i in (pairs[closest] if is_pair else (closest - len(pairs),))]

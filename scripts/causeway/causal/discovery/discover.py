@@ -118,8 +118,6 @@ def _best(stage: Stage, index: int, names: list[str], prepared: Prepared) -> str
 FOLLOWS_TIME = "an effect of the time: what it tells of the causes follows from the time alone"
 NEAREST_TO_TIME = 12
 """So many columns, those nearest to the time, are asked."""
-REST = 0.1
-"""Share of a squared correlation that is a rest of it."""
 
 
 def effects_of_time(
@@ -182,7 +180,7 @@ def _with_time_first(stages: Stages, time: np.ndarray, columns: Sequence[np.ndar
 
 def _is_rest(plain: np.ndarray, given: np.ndarray, n: float) -> np.ndarray:
     """Tell which correlations given the time are nothing, or a rest of what they are without it."""
-    return ((given * plain > 0) & (given**2 < REST * plain**2)) | (n * given**2 < UNRELATED)
+    return n * given**2 < UNRELATED
 
 
 def _given_time(correlations: np.ndarray, with_time: np.ndarray) -> np.ndarray:
@@ -281,7 +279,7 @@ def _discover(
     spread = configuration_spread(rows)
     deviation = standardised_deviation(rows, spread)
     response = clipped_deviation(deviation, rows.weight)[0]
-    excluded |= superfluous_orders(columns, rows, response, order_beside_record)
+    excluded |= superfluous_orders(columns, rows, response, size, order_beside_record)
     excluded |= ruled_out(columns, rows, response, size) | clocks_of_places(columns, rows, response, size) | impossible
     prepared = prepare(columns, rows, scope.target, excluded)
     if freed.explained is not None:

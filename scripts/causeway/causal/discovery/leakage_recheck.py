@@ -15,7 +15,7 @@ from causeway.causal.preparation.exact_images import IMAGE, images_of_leaked, is
 from causeway.causal.preparation.leak_attribution import LeakAttribution
 from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_again
 from causeway.causal.preparation.prepared import Prepared
-from causeway.causal.preparation.target_leakage import LEAK_R2, NOT_ROUNDING, STILL_LEFT, in_proportion
+from causeway.causal.preparation.target_leakage import LEAK_R2, ROUNDING, STILL_LEFT, in_proportion
 from causeway.causal.selection.backward import Stages
 from causeway.causal.statistics.basis import GroupCentring, group_means
 
@@ -250,7 +250,7 @@ class PairwiseRelations:
                 usable &= in_proportion(
                     np.nan_to_num(partial), self.spread[column] * np.sqrt(np.maximum(x_given_t, 0.0)), sizes
                 )
-        residual = np.where(usable & (without > NOT_ROUNDING) & (residual < STILL_LEFT * without), residual, 1.0)
+        residual = np.where(usable & (without > ROUNDING) & (residual < STILL_LEFT * without), residual, 1.0)
         residual[column] = alone[column] if size >= FEWEST_ROWS and alone[column] < 1.0 - LEAK_R2 else 1.0
         return residual
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from causeway.causal.data.observations import Candidate
+from causeway.causal.data.observations import FEWEST_LAUNCHES, Candidate
 from causeway.causal.data.outcome import Ends, Estimate, TimeEffect
 from causeway.causal.effects.levels import LevelGroups, in_turn, level_groups
 from causeway.causal.effects.scope_times import Cause, RowDonors, ScopeTimes, in_tail
@@ -16,10 +16,6 @@ from causeway.causal.preparation.categorical import MIN_LEVEL_ROWS, listed
 from causeway.causal.statistics.basis import group_means
 from causeway.core.formatting import setting_value
 
-FEWEST_LAUNCHES = 20
-"""Launches that are compared at one end of a number, or that have its lowest or highest values where its percentiles
-are equal: the mean of so many is known to 0.22 of their standard deviation, 1 / sqrt(20).
-"""
 EDGE = 1e-9
 """Part of the launches that is none: the outermost rank of an end belongs to it."""
 TAIL_TELLS = 4.0

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from causeway.causal.data.observations import FEWEST_LAUNCHES
 from causeway.causal.data.outcome import Arrow, Estimate, Identified, Outcome, to_six_digits
 from causeway.causal.effects.scope_times import CONFIDENCE
-from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, HIGH, LOW
+from causeway.causal.effects.time_effects import HIGH, LOW
 from causeway.causal.models.scope_model import CONFIGURATION_NODE, ScopeModel
 from causeway.core.logs import LOG
 

@@ -32,10 +32,6 @@ by more, and are named with noise of 1 % in all of 20 tables.
 """
 MISFIT = 0.1
 """Most that a relation which is exact but for rounding leaves, of what the column itself, or the time, varies by."""
-UNIT_TOLERANCE = 0.005
-"""A copy of the time in another unit has a slope that is a power of 1000 up to this share. Chosen: a slope of any size
-comes so near by chance in .14 % of the cases, `2 * .005 / ln(1000)`.
-"""
 ROUNDING = 1e-9
 """Relative error of double precision, some digits spared."""
 PROJECTIONS = 12
@@ -92,7 +88,7 @@ def is_unit_copy(slopes: np.ndarray) -> np.ndarray:
     """
     size = np.abs(slopes)
     power = np.log10(np.where(size > 0, size, np.nan)) / 3
-    return np.nan_to_num(np.abs(power - np.round(power)) * 3 * np.log(10), nan=np.inf) < UNIT_TOLERANCE
+    return np.nan_to_num(np.abs(power - np.round(power)) * 3 * np.log(10), nan=np.inf) < EXACT
 
 
 def error_of_time(image: np.ndarray, other: np.ndarray) -> float:

@@ -185,8 +185,6 @@ def _spread_of_configurations(left: np.ndarray, rows: Observations) -> np.ndarra
     return np.where(np.isfinite(rows.std), corrected, np.nan)
 
 
-CLEARLY_MORE = 0.05
-"""Share of the variance by which one order must tell more than the one before it in `PROGRAM_ORDER`. Chosen."""
 TELLS_ENOUGH = 0.5
 """Share of what an order of the program tells, from which another column is asked in its place: the last launch in that
 of the launch before it, what the host recorded in that of any.
@@ -255,7 +253,11 @@ def _contradiction(values: np.ndarray, place: Feature, rows: Observations, respo
 
 
 def superfluous_orders(
-    columns: Sequence[Feature], rows: Observations, response: np.ndarray, beside_record: bool = False
+    columns: Sequence[Feature],
+    rows: Observations,
+    response: np.ndarray,
+    n_independent: float,
+    beside_record: bool = False,
 ) -> dict[str, str]:
     """Return the features of the program's order that are no candidates, each with the reason.
 
@@ -265,6 +267,8 @@ def superfluous_orders(
     rows : Observations
     response : ndarray of float, shape (n_rows,)
         Whose variance the features are asked for.
+    n_independent : float
+        Independent rows.
     beside_record : bool
         One is a candidate even where what the host recorded tells as much.
     """
@@ -283,7 +287,8 @@ def superfluous_orders(
     best, *others = shares
     for name in others:
         allowed = TELLS_ENOUGH * shares[name] if name == LAUNCHED_SECOND_AFTER else shares[name]
-        if shares[name] > shares[best] + CLEARLY_MORE and shares[best] <= allowed:
+        left = [max(1.0 - shares[order], ALL_TOLD) for order in (best, name)]
+        if n_independent * np.log(left[0] / left[1]) > STRONG and shares[best] <= allowed:
             best = name
     reasons = dict.fromkeys(set(shares) - {best}, f"tells no more of where the program makes a launch than {best}")
     recorded = [] if beside_record else [column for column in columns if column.name in HOST_RECORD]

@@ -67,10 +67,8 @@ STILL_LEFT = 0.1
 """What the measured value leaves of a column must be less than this share of what is left without it."""
 OFF_PROPORTION = 0.1
 """How far a slope between logarithms lies from 1 at most; twice as far beside a third column."""
-NOT_ROUNDING = 1e-4
-"""Copies leave less of each other than this, and then the measured value's part in it is rounding."""
 ROUNDING = 1e-5
-"""More than single precision takes from a squared correlation."""
+"""More than single precision takes from a squared correlation: of what copies leave of each other nothing is told."""
 AT_ONCE = 256
 """So many rows of a matrix of correlations are gone through in one go."""
 
@@ -179,7 +177,7 @@ class ExactRelations:
         """
         without = 1.0 - self.correlations[j].astype(float) ** 2
         residual = self.residual[j] * (1.0 - np.minimum(self.partial[j].astype(float) ** 2, 1.0))
-        needed = (without > NOT_ROUNDING) & (residual < STILL_LEFT * without) & ~self.alone
+        needed = (without > ROUNDING) & (residual < STILL_LEFT * without) & ~self.alone
         needed[j] = False
         if self.logarithmic:
             needed &= in_proportion(

@@ -21,6 +21,7 @@ from causeway.causal.data.observations import FEWEST_ROWS, Candidate
 from causeway.causal.data.outcome import StageName
 from causeway.causal.selection.linear_model import (
     MIN_PARTIAL_R2,
+    RELATED,
     UNRELATED,
     VERY_STRONG,
     LinearModel,
@@ -39,8 +40,6 @@ hinges.
 """
 MOST_ALTERNATIVES = 6
 """So many raw counters are tried in the place of a derived one, the most correlated first."""
-ALTERNATIVE_CORRELATION = 0.3
-"""Least correlation of such a counter with the derived one."""
 LEFT_OF_RATIO = 0.1
 """Share of a column that two others and their product leave, below which it may be their ratio: scores of a ratio are
 no line of theirs. Chosen.
@@ -312,7 +311,8 @@ class Pruner:
             strength = np.zeros(self.problem.n_candidates)
             np.maximum.at(strength, self.problem.basis.owner, np.abs(self.problem.products(candidate)).max(axis=1))
             nearest = np.argsort(-strength, kind="stable")[: 4 * MOST_ALTERNATIVES]
-            self._near[candidate] = [int(other) for other in nearest if strength[other] >= ALTERNATIVE_CORRELATION]
+            related = strength[nearest] ** 2 * self.problem.n_independent > RELATED
+            self._near[candidate] = nearest[related].tolist()
         return self._near[candidate]
 
     def _residual_with(self, model: LinearModel, candidate: int, others: list[int]) -> float:

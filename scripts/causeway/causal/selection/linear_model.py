@@ -352,7 +352,6 @@ below which they are not: quantiles of chi-squared.
 """
 MIN_PARTIAL_R2 = 0.002
 """A candidate that explains less of the residual variance is no cause worth naming, however significant."""
-MAX_PARENTS = 15
 FEW_ROWS = 300.0
 """With fewer effective rows, nothing that needs many is done: levels do not grow, rows are not weighted by their
 precision, and a reader is warned.
@@ -422,10 +421,7 @@ def forward(problem: Problem, response: np.ndarray, given: tuple[int, ...] = ())
     """
     model = linear_model_of(problem, response, list(given))
     chosen: list[int] = []
-    while len(chosen) < MAX_PARENTS:
-        test = best_test(model, {*given, *chosen}, significance_level(problem, len(chosen) + 1))
-        if test is None:
-            break
+    while test := best_test(model, {*given, *chosen}, significance_level(problem, len(chosen) + 1)):
         chosen.append(test.candidate)
         model.add_candidate(test.candidate)
     return chosen
