@@ -447,7 +447,7 @@ _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _STEP_WORDS = frozenset({"step", "timestep", "iteration"})
 _NUMBERED_WORDS = _STEP_WORDS | {"iter"}
-_OTHER_WORDS = frozenset({"optimizer", "scheduler", "substep"})
+_OTHER_WORDS = frozenset({"optimizer", "scheduler", "substep", "compile", "autotuner"})
 _ENGINE_STEP = re.compile(r"execute_(?:\*_)?(?:context|new)_\*")
 """How the ranges of steps of vLLM's engine begin, numbers left out: `execute_context_1(2048)_generation_31(31)`."""
 
@@ -466,7 +466,8 @@ def form_of(name: str) -> int | None:
     2 for others; None where it does not name a step.
 
     A step is named by the word `step`, `timestep` or `iteration`, or by `iter` and a number; words end where letters or
-    cases do. Steps of an optimizer are parts of a step. vLLM's engine names a step after what it computes.
+    cases do. Steps of an optimizer are parts of a step, and what compiles one is none. vLLM's engine names a step after
+    what it computes.
 
     >>> [form_of(name) for name in ("ProfilerStep#7", "iter 12", "train_step", "Optimizer.step#SGD.step", "forward")]
     [0, 1, 2, None, None]

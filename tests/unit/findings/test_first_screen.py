@@ -14,18 +14,18 @@ from first_screen_rules import hold
 from first_screen_samples import MS, efficiency, gain, idle, replay, run, tables
 
 from causeway.command_line.first_screen_lines import first_screen_lines
-from causeway.core.names.kernel_words import kernel_words
-from causeway.core.names.work_classes import OTHER, work_of
+from causeway.core.names.work_classes import OTHER
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.findings.device_time.facts_said import _of_slow_steps
 from causeway.findings.document import summarise
-from causeway.findings.first_screen import losses, outliers, words, work
+from causeway.findings.first_screen import losses, outliers, work
 from causeway.findings.first_screen.advice import RECORD_CALLS, advice
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import CopiesFact, LateRankFact, LossFact, late_rank_facts, loss_facts
 from causeway.findings.first_screen.outliers import WAITS, EventFact, GapFact, SlowStepsFact, behind_steps, gap_facts
 from causeway.findings.first_screen.plan import QUESTIONS, _outliers, plan
 from causeway.findings.first_screen.run_facts import StepsFact, recording_facts, run_fact
+from causeway.findings.first_screen.words import run_words, work_words
 from causeway.findings.first_screen.work import class_facts, variation_facts
 from causeway.levels.windows.window import _slowest_step
 
@@ -45,7 +45,7 @@ def test_lines_stand_in_the_order_of_the_questions_and_only_with_an_answer():
 def test_the_parts_of_a_run_add_up_to_its_devices_time():
     fact = run_fact(tables())
     assert sum(fact.parts.values()) == fact.gpu_ns == 2000 * MS
-    said = words.whole(fact.parts, fact.gpu_ns)
+    said = run_words.whole(fact.parts, fact.gpu_ns)
     assert said == "compute 40 %, exposed communication 15 %, exposed copies 5 %, idle 40 %"
     assert sum(int(one) for one in re.findall(r"(\d+) %", said)) == 100
 
@@ -95,7 +95,7 @@ def test_what_makes_others_wait_is_said_beside_the_larger_loss():
 
 def test_removing_what_nothing_waits_for_wins_nothing_and_nothing_is_advised():
     fact = idle([("launch_starved", "data loader: next", 800)], won_ms=2)
-    assert words.of_loss(fact, run()).endswith("Removing it alone wins less than 1 %: kernels limit the run.")
+    assert run_words.of_loss(fact, run()).endswith("Removing it alone wins less than 1 %: kernels limit the run.")
     assert advice(run(), [], [fact], [], []) == []
 
 
@@ -204,7 +204,7 @@ def test_receives_beyond_their_usual_time_wait_for_their_peers():
         if fact.collectives
     )
     assert (found.peers_ns, found.waited_ns) == (190 * MS, 190 * MS)
-    assert "Of it 95 ms is waiting for other ranks." in words.of_loss(found, run())
+    assert "Of it 95 ms is waiting for other ranks." in run_words.of_loss(found, run())
     step = "Balance the stages of the pipeline, or use more and smaller microbatches: receives wait 95 ms."
     assert [one.words for one in advice(run(), [], [found], [], [])] == [step]
     hidden = efficiency()
@@ -256,7 +256,7 @@ def test_copies_that_compute_cannot_hide_are_not_to_be_overlapped():
     ("ns", "words_"), [(0.00031, "< 0.1 %"), (0.0449, "4.5 %"), (0.9999, "99.9 %"), (1.0, "100 %"), (0.0, "0 %")]
 )
 def test_nothing_that_is_there_reads_as_none_or_all(ns, words_):
-    assert words.percent(ns) == words_
+    assert run_words.percent(ns) == words_
 
 
 def late(**changes):
@@ -273,12 +273,12 @@ def late(**changes):
 
 
 def test_a_late_rank_costs_what_each_other_rank_waits():
-    said = words.of_late_rank(late(), run())
+    said = run_words.of_late_rank(late(), run())
     assert said == (
         "Rank 2 is last in 400 of 560 collectives, as its kernels run longer (gemm). Each of the other 3 waits 105 ms on"
         " average. On time, the run is 92 ms (9.2 %) shorter."
     )
-    assert "most of it in few long waits" in words.of_late_rank(late(is_often=False), run())
+    assert "most of it in few long waits" in run_words.of_late_rank(late(is_often=False), run())
 
 
 def test_a_rank_that_costs_less_than_a_hundredth_is_not_named():
@@ -302,12 +302,13 @@ def test_variation_below_a_hundredth_or_of_collectives_is_not_said():
 
 def test_a_trend_is_no_noise_and_has_no_price():
     (fact,) = variation_facts(tables(targets={"kernel_variability": [made.kernel("fan", cost_ms=300)]}), run())
-    said = words.of_variation(replace(fact, trend=work.Trend(begins_ns=508e3, ends_ns=42e3)), run())
+    said = work_words.of_variation(replace(fact, trend=work.Trend(begins_ns=508e3, ends_ns=42e3)), run())
     assert said.endswith(
         "508 µs in the first tenth of 1,000 launches, 42 µs in the last: a trend over the run, not noise."
     )
-    assert "No cause is supported. Launches above their mean take 150 ms per GPU (15 %) more." in words.of_variation(
-        fact, run()
+    assert (
+        "No cause is supported. Launches above their mean take 150 ms per GPU (15 %) more."
+        in work_words.of_variation(fact, run())
     )
 
 
@@ -325,10 +326,10 @@ def test_gaps_are_told_by_the_work_around_them():
     )
     steps = made.run().steps
     assert steps is None
-    said = words.of_gap(replace(gap, per_step=False), run())
+    said = run_words.of_gap(replace(gap, per_step=False), run())
     assert said == "6 gaps per GPU of 64 ms, after gemm, before a copy (host to device) (38 %)"
     one = replace(gap, count=1, devices=1, total_ns=64 * MS, per_step=False)
-    assert words.of_gap(one, run(devices=1)).startswith("A gap of 64 ms at 1 ms, after gemm")
+    assert run_words.of_gap(one, run(devices=1)).startswith("A gap of 64 ms at 1 ms, after gemm")
 
 
 def test_a_single_copy_that_stands_out_is_named_with_its_memory():
@@ -344,7 +345,7 @@ def test_a_single_copy_that_stands_out_is_named_with_its_memory():
         bytes=4_200_000_000,
         memory="pinned",
     )
-    assert words.of_event(event, run()) == (
+    assert run_words.of_event(event, run()) == (
         "2 copies host to device of 4.2 GB from pinned memory take up to 152 ms, usually 2 ms, the longest at 700 ms"
         " (15 % of the run)"
     )
@@ -353,51 +354,12 @@ def test_a_single_copy_that_stands_out_is_named_with_its_memory():
 def test_an_only_kernel_is_named_once():
     render = work.WorkFact(name="render", total_ns=150 * MS, launches=750)
     other = work.WorkFact(name=OTHER, total_ns=150 * MS, launches=750)
-    assert words.of_work([other], [render]) == "150 ms of kernels: render 100 % in 750 launches."
+    assert work_words.of_work([other], [render]) == "150 ms of kernels: render 100 % in 750 launches."
     some = replace(render, filled=0.5)
-    assert words.of_work([other], [some]).endswith("in 750 launches (its blocks fill 50 % of a device).")
+    assert work_words.of_work([other], [some]).endswith("in 750 launches (its blocks fill 50 % of a device).")
     products = replace(render, name="matrix products")
-    said = words.of_work([products], [render])
+    said = work_words.of_work([products], [render])
     assert said == "150 ms of kernels: matrix products 100 %. Most in one kernel, render: 100 % in 750 launches."
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas", "cuBLAS GEMM f32 TN, tile 128x128x8"),
-        ("Kernel<cutlass_80_tensorop_s1688gemm_128x256_16x3_nt_align4>", "CUTLASS GEMM NT, tile 128x256"),
-        ("sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nhwc_tilesize128x128x16_kernel_cudnn", "cuDNN fprop tf32, tile 128x128x16"),
-        ("sm86_xmma_dgrad_implicit_gemm_i8i8_i8i32_f32_tilesize128x64x64_kernel_trt", "TensorRT dgrad i8, tile 128x64x64"),
-        ("flash_fwd_kernel", "flash_fwd_kernel"),
-    ],
-)  # fmt: skip
-def test_names_of_kernels_keep_what_tells_them_apart(name, said):
-    assert kernel_words(name) == said
-
-
-@pytest.mark.parametrize(
-    ("name", "operator", "kind", "work"),
-    [
-        ("attention_bwd", "aten::mm", "compute", "attention"),
-        ("ampere_scudnn_128x64_relu", "aten::cudnn_convolution", "compute", "convolution"),
-        ("par_ranged2d_kernel", None, "compute", "other kernels"),
-        ("cutlass_80_tensorop_bf16_s16816gemm", "prefill", "compute", "matrix products"),
-        ("decode_step", "prefill", "compute", "other kernels"),
-        ("my_kernel", "pool workers", "compute", "pooling"),
-        ("ForEachPixelNaiveBy4", None, "compute", "other kernels"),
-        ("multi_tensor", "aten::_foreach_add_", "compute", "optimizer and foreach"),
-        ("vectorized_elementwise_kernel", "aten::native_layer_norm", "compute", "normalisation"),
-        ("_occa_weightedNorm2_0", "aten::linalg_vector_norm", "compute", "reductions"),
-        ("NormKernel1", None, "compute", "reductions"),
-        ("__omp_offloading_30_57b9f__QMnorm_modPnorm_l23", None, "compute", "reductions"),
-        ("ncclDevKernel_AllReduce", None, "communication", "collectives"),
-        ("acme::ep::dispatch", None, "communication", "exchange between GPUs"),
-        ("__amd_rocclr_copyBuffer", "aten::copy_", "memory", "copies"),
-        ("fused_moe_kernel", "vllm::outplace_fused_experts", "compute", "matrix products"),
-    ],
-)
-def test_kernels_are_told_by_their_work(name, operator, kind, work):
-    assert work_of(name, operator, kind) == work
 
 
 @pytest.mark.parametrize(
@@ -489,7 +451,7 @@ def test_a_slow_step_is_found_again_by_its_finding(tmp_path):
     assert finding.id == "demo/step_time/dataset/step/rank1/idle_inside"
     assert finding.recoverable_ns == 90 * MS * run(steps=STEPS).devices  # all wait for it, and no longer than it takes
     assert finding.headline == "Step 7 of rank 1: 100 ms longer than usual (30 ms), as the device is idle longer."
-    half = words.of_slow_steps(replace(fact, cause_ns=50 * MS), run(steps=STEPS))
+    half = run_words.of_slow_steps(replace(fact, cause_ns=50 * MS), run(steps=STEPS))
     assert half.endswith("100 ms longer than usual (30 ms), 50 ms of it as the device is idle longer")
     rows = {"rank": [1], "step": [7], "start_ns": [5 * MS], "duration_ns": [130 * MS]}
     schema = SCHEMAS["steps"]
@@ -541,9 +503,9 @@ def test_nothing_is_advised_of_kernels_that_are_not_recorded():
 
 def test_a_slow_step_behind_the_percentile_is_said():
     steps = replace(STEPS, count=100, mean_ns=3.85e6, median_ns=3.25e6, p99_ns=3.86e6, longest_ns=63 * MS)
-    assert "100 steps of 3.85 ms (p50 3.25 ms, p99 3.86 ms, longest 63 ms)" in words.of_run(run(steps=steps))
+    assert "100 steps of 3.85 ms (p50 3.25 ms, p99 3.86 ms, longest 63 ms)" in run_words.of_run(run(steps=steps))
     even = replace(steps, longest_ns=4 * MS)
-    assert "(p50 3.25 ms, p99 3.86 ms)" in words.of_run(run(steps=even))
+    assert "(p50 3.25 ms, p99 3.86 ms)" in run_words.of_run(run(steps=even))
 
 
 STEPS = StepsFact(
@@ -559,6 +521,7 @@ STEPS = StepsFact(
         (lambda at: 1000 + 300 * (at % 2), None),
         (lambda at: 1000 + 100 * (at >= 160), "in the last: a jump that stays, at 160 µs, not noise. Meanwhile gpc clock frequency changes from 1.41 to 1.13 GHz."),
         (lambda at: 1000 + 100 * (at // 50 % 2), None),
+        (lambda at: 1000 + 250 * (at // 50 % 2), None),
     ],
 )  # fmt: skip
 def test_a_jump_of_a_kernel_is_told_with_the_clock_that_was_sampled(length, said, tmp_path):
@@ -582,7 +545,7 @@ def test_a_jump_of_a_kernel_is_told_with_the_clock_that_was_sampled(length, said
         assert trend is None
         return
     (fact,) = variation_facts(tables(targets={"kernel_variability": [made.kernel("fan", cost_ms=300)]}), run())
-    assert words.of_variation(replace(fact, trend=trend), run()).endswith(said)
+    assert work_words.of_variation(replace(fact, trend=trend), run()).endswith(said)
 
 
 def test_folders_may_have_apostrophes(tmp_path):

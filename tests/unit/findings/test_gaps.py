@@ -7,11 +7,11 @@ import pytest
 from first_screen_samples import MS, replay, run, tables
 from tests.unit.waiting.waiting_samples import write_export
 
-from causeway.findings.first_screen import words
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.outliers import GapFact, gap_facts
 from causeway.findings.first_screen.plan import plan
 from causeway.findings.first_screen.run_facts import run_fact
+from causeway.findings.first_screen.words import run_words
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,6 @@ def test_two_gaps_are_both_named():
     """The longer one of two stood for both."""
     common = {"after": "gemm", "before": "softmax", "per_step": False, "start_ns": 0, "devices": 1}
     gap = GapFact(count=2, total_ns=120 * MS, median_ns=100 * MS, longest_ns=100 * MS, **common)
-    assert words.of_gap(gap, run()).startswith("2 gaps of 20 ms and 100 ms, after")
+    assert run_words.of_gap(gap, run()).startswith("2 gaps of 20 ms and 100 ms, after")
     alike = changed(gap, total_ns=190 * MS)
-    assert words.of_gap(alike, run()).startswith("2 gaps of 100 ms, after")
+    assert run_words.of_gap(alike, run()).startswith("2 gaps of 100 ms, after")

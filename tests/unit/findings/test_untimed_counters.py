@@ -5,11 +5,11 @@ import pyarrow.parquet as pq
 import pytest
 from first_screen_samples import tables
 
-from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import of_rule
 from causeway.findings.first_screen.counted_work import PeakFact, rule_facts
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan
+from causeway.findings.first_screen.words import work_words
 
 
 def answers(folder, values, counters, **of_run):
@@ -66,14 +66,19 @@ def test_what_kernels_reach_of_the_device_needs_no_durations(time, weight, memor
 def test_what_was_not_measured_bounds_no_kernel(compute, memory, said):
     """With the occupancy alone "bound by neither" was said."""
     fact = PeakFact(kernel="gemm", total_ns=0, launches=2, compute=compute, memory=memory, occupancy=0.2)
-    assert words.of_peak(fact) == said
+    assert work_words.of_peak(fact) == said
 
 
 @pytest.mark.parametrize(("timed", "first"), [(True, "copy"), (False, "gemm")])
 def test_the_rule_that_saves_most_is_advised(timed, first):
     """With durations what it saves of all kernels, without them what it says of its kernel; less than 1 % is not said."""
     rules = [
-        {"kernel": "gemm", "rule": "Occupancy", "speedup": 0.5, "text": "Too few warps, 1.5 of 8. See the guide."},
+        {
+            "kernel": "gemm",
+            "rule": "Occupancy",
+            "speedup": 0.5,
+            "text": "A warp is a group of threads. Too few warps, 1.5 of 8. See the guide.",
+        },
         {"kernel": "copy", "rule": "Uncoalesced", "speedup": 0.3, "text": "Sectors (75% of 8) are unused. Look."},
         {"kernel": "copy", "rule": "Stall", "speedup": 0.2, "text": "Waits."},
         {"kernel": "tiny", "rule": "Stall", "speedup": 0.009, "text": "Waits."},

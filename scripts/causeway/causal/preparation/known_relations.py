@@ -63,8 +63,6 @@ RATE = 0.2
 of the H100 job, of the demo and of simulated runs, in 50 to 80 % of the time.
 """
 LEAVES = 15
-TREE_BINS = 255
-"""Different values of a number that the trees tell apart: the most that scikit-learn has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,8 +130,9 @@ def _as_numbers(column: Feature) -> np.ndarray:
 
 def _cross_fitted(features: Sequence[np.ndarray], response: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
     """Return the prediction of the response for each row by trees that have not seen its block of time."""
-    with single_threaded(["sklearn.ensemble"]):  # takes a second to load
+    with single_threaded(["sklearn.ensemble", "sklearn.model_selection"]):  # takes a second to load
         from sklearn.ensemble import HistGradientBoostingRegressor
+        from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
         trees = HistGradientBoostingRegressor(
             max_iter=TREES,
@@ -142,30 +141,9 @@ def _cross_fitted(features: Sequence[np.ndarray], response: np.ndarray, weight: 
             early_stopping=False,
             random_state=seed % 2**32,
         )
-        folds = np.arange(response.size) * FOLDS * BLOCKS_PER_FOLD // response.size % FOLDS
-        predicted = np.empty(response.size)
-        for fold in np.unique(folds):
-            seen = folds != fold
-            binned = np.column_stack([_binned(values, values[seen], weight[seen]) for values in features])
-            trees.fit(binned[seen], response[seen], sample_weight=weight[seen])
-            predicted[~seen] = trees.predict(binned[~seen])
-        return predicted
-
-
-def _binned(values: np.ndarray, seen: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return numbers as the bins of equal weight that trees would make of the seen ones, shape (n_rows,); few different
-    numbers as they are. scikit-learn sorts the rows anew for each of the bins, three quarters of the time of a fit.
-    """
-    if np.unique(seen).size <= TREE_BINS:
-        return values
-    order = np.argsort(seen)
-    reached = np.cumsum(weight[order])
-    wanted = np.linspace(0, 100, num=TREE_BINS + 1)[1:-1] / 100 * reached[-1]
-    first = np.minimum(np.searchsorted(reached, wanted), seen.size - 1)
-    after = np.minimum(first + 1, seen.size - 1)
-    is_above = reached[first] - wanted > np.finfo(float).eps
-    edges = np.where(is_above, seen[order[first]], (seen[order[first]] + seen[order[after]]) / 2)
-    return np.searchsorted(np.unique(edges), values).astype(float)
+        folds = PredefinedSplit(np.arange(response.size) * FOLDS * BLOCKS_PER_FOLD // response.size % FOLDS)
+        given = {"sample_weight": weight}
+        return cross_val_predict(trees, np.column_stack(features), response, cv=folds, params=given)
 
 
 def _units(deviation: np.ndarray, rows: Observations) -> np.ndarray:

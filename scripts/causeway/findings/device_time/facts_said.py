@@ -7,14 +7,14 @@ from typing import Any
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import of_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY, STEP_TIME, SUPPORTED
-from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import RECORD, against_loss, of_late
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import CHANGES, Gain, LateRankFact, LossFact
 from causeway.findings.first_screen.outliers import SlowStepsFact
 from causeway.findings.first_screen.plan import NO_IDLE_TIME
-from causeway.findings.first_screen.recording_words import of_recording
 from causeway.findings.first_screen.run_facts import IDLE, OUTSIDE, RunFact, RunTables, percent_query
+from causeway.findings.first_screen.words import run_words, work_words
+from causeway.findings.first_screen.words.recording_words import of_recording
 from causeway.findings.first_screen.work import VariationFact
 from causeway.findings.headlines import MOST_WORDS
 from causeway.findings.record import Effect, Evidence, Finding, Replay, Worth, link_to, of_dataset
@@ -68,7 +68,7 @@ def _of_loss(tables: RunTables, run: RunFact, fact: LossFact) -> Finding:
         kind="efficiency",
         key=fact.part,
         quantity="lost GPU time",
-        headline=f"{words.loss_headline(fact, run)}.",
+        headline=f"{run_words.loss_headline(fact, run)}.",
         sentence=_at_length(fact, run),
         worth=Worth(ns=fact.lost_ns),
         suggestion=steps[0].words if steps else None,
@@ -79,10 +79,10 @@ def _of_loss(tables: RunTables, run: RunFact, fact: LossFact) -> Finding:
 
 def _at_length(fact: LossFact, run: RunFact) -> str:
     """Return a loss with what its removal wins, or without where that would be too long."""
-    headline = f"{words.loss_headline(fact, run)}."
+    headline = f"{run_words.loss_headline(fact, run)}."
     if fact.part == OUTSIDE:
         return headline
-    return _short(headline, f"{headline} {words.of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)}")
+    return _short(headline, f"{headline} {run_words.of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)}")
 
 
 def _short(headline: str, sentence: str) -> str:
@@ -116,7 +116,7 @@ def _won(tables: RunTables, run: RunFact, change: str, gain: Gain | None) -> dic
 
 def _of_variation(tables: RunTables, run: RunFact, fact: VariationFact) -> Finding:
     """Return a kernel whose variation costs a hundredth of the devices' time."""
-    text = words.of_variation(fact, run)
+    text = work_words.of_variation(fact, run)
     return Finding(
         dataset=tables.dataset,
         target=KERNEL_VARIABILITY,
@@ -148,8 +148,8 @@ def _of_late_rank(tables: RunTables, run: RunFact, fact: LateRankFact) -> Findin
         key=f"c{fact.group}/{key}",
         subject=who,
         quantity="time that other ranks wait",
-        headline=f"{words.late_headline(fact)}.",
-        sentence=_short(f"{words.late_headline(fact)}.", words.of_late_rank(fact, run)),
+        headline=f"{run_words.late_headline(fact)}.",
+        sentence=_short(f"{run_words.late_headline(fact)}.", run_words.of_late_rank(fact, run)),
         verdict=SUPPORTED,
         effect=Effect(value=fact.waited_ns, unit="ns"),
         evidence=Evidence(table=f"{tables.dataset}/stragglers.json", query=fact.query, value=fact.waited_ns),
@@ -166,7 +166,7 @@ def _of_slow_steps(tables: RunTables, run: RunFact, fact: SlowStepsFact) -> Find
     table = f"{tables.dataset}/step_causes.parquet"
     pairs = ", ".join(f"({rank}, {step})" for rank, step in fact.pairs)
     where = f"cause = '{fact.cause}' AND (rank, step) IN ({pairs})"
-    text = f"{words.of_slow_steps(fact, run)}."
+    text = f"{run_words.of_slow_steps(fact, run)}."
     return Finding(
         dataset=tables.dataset,
         target=STEP_TIME,

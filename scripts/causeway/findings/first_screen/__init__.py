@@ -3,6 +3,6 @@
 `facts` are typed numbers that are finished when they are made; `plan` decides which are said, and in which order;
 `words` renders each once.
 
-Imports run from left to right: `plan` > `advice`, `compared` > `facts`, `recording_words`, `words` >
+Imports run from left to right: `plan` > `advice`, `compared` > `facts`, `words` >
 `counted_work`, `device_differences`, `late_in_mpi` > `losses`, `outliers`, `work` > `first_steps` > `run_facts`.
 """

@@ -16,16 +16,17 @@ from causeway.core.codes import (
     IN_OPERATOR,
     IN_PYTHON,
     LOADER,
+    MEMSET_KIND,
     NO_LAUNCHER,
     PROFILER,
     WITHIN_DEVICE,
     waits_for_engine,
 )
-from causeway.core.formatting import count, counted, elided, first_of, time
+from causeway.core.formatting import count, counted, elided, first_of, quantity, time
 from causeway.core.vocabulary import OTHER_PROCESS
 from causeway.findings.first_screen.counted_work import RuleFact
-from causeway.findings.first_screen.device_differences import SlowCopiesFact, TurnsFact
-from causeway.findings.first_screen.late_in_mpi import PeerFact
+from causeway.findings.first_screen.device_differences import SlowCopiesFact, SlowGroupFact, TurnsFact, UnevenFact
+from causeway.findings.first_screen.late_in_mpi import InTurnFact, PeerFact
 from causeway.findings.first_screen.losses import BY_HOST, FOREIGN, LateRankFact, LossFact, MigrationsFact
 from causeway.findings.first_screen.run_facts import (
     COMMUNICATION,
@@ -37,7 +38,7 @@ from causeway.findings.first_screen.run_facts import (
     RecordingFact,
     RunFact,
 )
-from causeway.findings.first_screen.words import detail_words, percent, slow_devices
+from causeway.findings.first_screen.words.run_words import LONGEST_DETAIL, detail_words, percent, slow_devices
 from causeway.findings.first_screen.work import WorkFact
 
 MOST = 2
@@ -66,6 +67,8 @@ class Advice:
 RECORD_CALLS = "Record runtime calls: they tell what the devices wait for while they are idle."
 EARLIER = "Do it earlier, on another thread, or less often"
 ON_OWN_STREAM = "Copy on a stream of its own while kernels run"
+EVEN = "Give the GPUs of the process equal work."
+ANEW = "Balance the work of the ranks anew where it changes: they wait for each other in MPI."
 RECORD = {
     "apart": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
     "partly_shared": "Start the profiler on all ranks at the same step, behind a barrier, and stop it likewise.",
@@ -92,6 +95,9 @@ def advice(
     slow_copies: Sequence[SlowCopiesFact] = (),
     peers: Sequence[PeerFact] = (),
     migrations: Sequence[MigrationsFact] = (),
+    uneven: Sequence[UnevenFact] = (),
+    slow_groups: Sequence[SlowGroupFact] = (),
+    in_turn: Sequence[InTurnFact] = (),
 ) -> list[Advice]:
     """Return what to do, the step that wins most first; what the recording needs comes before all."""
     steps = [Advice(words=RECORD[fault.fault], saved_ns=run.elapsed_ns) for fault in faults if fault.fault in RECORD][
@@ -102,10 +108,16 @@ def advice(
     steps += [of_migrations(fact, run) for fact in migrations]
     steps += [of_turns(fact, run) for fact in turns]
     steps += [of_slow_copies(fact, run) for fact in slow_copies]
+    steps += [Advice(words=EVEN, saved_ns=fact.saved_ns) for fact in uneven]
+    steps += [of_slow_group(fact) for fact in slow_groups]
+    steps += [Advice(words=ANEW, saved_ns=fact.waited_ns) for fact in in_turn]
+    small_copies = any(_is_of_small_copies(fact, run) for fact in losses)
     for fact in losses:
+        if fact.part == IDLE and small_copies:
+            continue  # that is the time of launching them
         # copies between devices that take turns are a turn, too; without launches there is no compute beside copies
         if fact.part != COPIES or (run.launches and not turns):
-            steps += against_loss(fact, run, has_late=bool(late) or bool(peers))
+            steps += against_loss(fact, run, has_late=bool(late or peers or in_turn))
     if not steps and kernels and run.launches:
         steps += _of_unfilled(kernels[0], run)
     return sorted(steps, key=lambda step: (-step.saved_ns, step.words))[:MOST]
@@ -152,12 +164,25 @@ def of_slow_copies(fact: SlowCopiesFact, run: RunFact) -> Advice:
     """Return where to look for why some devices copy more slowly."""
     who = slow_devices(fact, run)
     words = f"Compare NUMA node, binding and PCIe link of {who} with the others: copies {fact.direction} are slower."
+    if fact.memory is not None and fact.memory[0] == "pageable":
+        words = (
+            f"Pin the host's memory on {who}, as on the others: copies {fact.direction} are of pageable memory there."
+        )
+    return Advice(words=words, saved_ns=fact.lost_ns)
+
+
+def of_slow_group(fact: SlowGroupFact) -> Advice:
+    """Return where to look for why a communicator is slow."""
+    words = f"Look at the links and network cards of communicator {elided(fact.communicator, LONGEST_DETAIL)}."
     return Advice(words=words, saved_ns=fact.lost_ns)
 
 
 def of_rule(fact: RuleFact) -> Advice:
-    """Return what a rule of Nsight Compute says of a kernel: its first sentence, and its own estimate."""
-    says = elided(re.split(r"(?<=[.])\s", fact.text, maxsplit=1)[0], LONGEST_RULE)
+    """Return what a rule of Nsight Compute says of a kernel, and its own estimate: its first sentence with a number, as
+    one without defines a term, else its first.
+    """
+    sentences = re.split(r"(?<=[.])\s", fact.text)
+    says = elided(next((text for text in sentences if re.search(r"[0-9]", text)), sentences[0]), LONGEST_RULE)
     estimate = f"Nsight Compute's rule {fact.rule} estimates a speedup of {percent(fact.speedup)}"
     return Advice(words=f"{fact.kernel}: {estimate}. {says}", saved_ns=round(fact.saved_ns))
 
@@ -283,6 +308,8 @@ def _of_copies(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     lost = min(fact.lost_ns // run.devices, first.total_ns // run.devices)
     if first.kind == BY_KERNEL:
         return [Advice(words="Copy less, or keep data where it is used: most copies run as kernels.", saved_ns=lost)]
+    if first.kind == MEMSET_KIND:
+        return [Advice(words="Set less memory, or let the kernel that writes it do so.", saved_ns=lost)]
     if first.kind in WITHIN_DEVICE:
         return [Advice(words="Write results where they are needed: most copies are within a device.", saved_ns=lost)]
     if first.memory == "managed":
@@ -291,6 +318,10 @@ def _of_copies(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     if first.memory == "pageable":
         words = "Pin the host's memory: copies of pageable memory also hold up the host."
         return [Advice(words=words, saved_ns=min(gain, lost))]
+    if _is_of_small_copies(fact, run):
+        words = f"Gather what goes {first.direction} and copy it at once: {counted(first.copies, 'copy')}"
+        size = f" of {quantity(first.bytes / first.copies, 'bytes')}" if first.bytes else ""
+        return [Advice(words=f"{words}{size} take the host longer than the device.", saved_ns=gain)]
     overlap = fact.overlap_ns or 0
     if overlap >= 0.5 * fact.lost_ns / run.devices and overlap >= NOTICEABLE * run.elapsed_ns:
         how = "Start copies earlier: on their own streams, they still wait" if fact.are_apart else ON_OWN_STREAM
@@ -300,6 +331,13 @@ def _of_copies(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
         "Keep the data on the GPU, send fewer bytes, or do more work per copy: compute is too short to hide the copies."
     )
     return [Advice(words=words, saved_ns=min(gain, lost) if fact.gain and not fact.gain.at_least else lost)]
+
+
+def _is_of_small_copies(fact: LossFact, run: RunFact) -> bool:
+    """Return whether a loss is of copies, more than launches, behind which more waits for the host than they take."""
+    if fact.part != COPIES or not fact.copies or fact.gain is None or fact.copies[0].copies <= run.launches:
+        return False
+    return fact.gain.saved_ns * run.devices >= 2 * fact.lost_ns
 
 
 def _of_communication(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:

@@ -11,7 +11,7 @@ from causeway.core.queries import cell
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import FEWEST_OF_P99, INCONCLUSIVE, NOT_IDLE, SAME
 from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, NOTICEABLE
-from causeway.findings.first_screen.words import PARTS, detail_words
+from causeway.findings.first_screen.words.run_words import PARTS, detail_words
 
 MOST_REASONS = 3
 MOST_KERNELS = 3

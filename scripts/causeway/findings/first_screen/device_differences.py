@@ -1,10 +1,11 @@
-"""How the devices of a run differ where they should be alike: which take turns, which copy more slowly, and of a table
-of measurements which node or other place stands apart.
+"""How the devices of a run differ where they should be alike: which take turns or have less to do, which copy or
+communicate more slowly, and of a table of measurements which node or other place stands apart.
 """
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -16,9 +17,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from causeway.core.codes import COPY_KINDS, MIGRATIONS, WITHIN_DEVICE
-from causeway.core.queries import bounded_database, file_source, in_document
+from causeway.core.queries import bounded_database, file_source, in_document, within
 from causeway.core.schemas import Row
 from causeway.events.event_blocks import Block, chunks, merged, times
+from causeway.findings.first_screen.losses import host_memory
 from causeway.findings.first_screen.run_facts import ALIKE, IDLE, LEAST_CLOCK, NOTICEABLE, RunFact, RunTables
 
 FEW_AT_ONCE = 0.1
@@ -50,8 +52,8 @@ class TurnsFact:
 
 @dataclass(frozen=True, kw_only=True)
 class SlowCopiesFact:
-    """Copies of one direction that are slower on some devices: which of how many, both speeds in GB/s, and what the
-    slowest one loses by it, ns.
+    """Copies of one direction that are slower on some devices: which of how many, both speeds in GB/s, what the slowest
+    one loses by it, ns, and the host's memory of the slow ones and of the others, where it differs.
     """
 
     direction: str
@@ -60,6 +62,7 @@ class SlowCopiesFact:
     gb_per_s: float
     others_gb_per_s: float
     lost_ns: int
+    memory: tuple[str, str] | None = None
     query: str
 
     @property
@@ -110,6 +113,102 @@ def _events(folder: Path, table: str) -> Iterator[Block]:
             yield times(batch) | {name: batch.column(name).to_numpy() for name in ("rank", "device")}
 
 
+@dataclass(frozen=True, kw_only=True)
+class UnevenFact:
+    """Devices of one process of which the busiest limits the run: the ns that each computes, by device; the query gives
+    those of the busiest.
+    """
+
+    compute_ns: Mapping[int, int]
+    query: str
+
+    @property
+    def saved_ns(self) -> int:
+        """What an even split wins of the run at most."""
+        return max(self.compute_ns.values()) - sum(self.compute_ns.values()) // len(self.compute_ns)
+
+
+def uneven_facts(tables: RunTables, run: RunFact) -> list[UnevenFact]:
+    """Return the process of whose devices one computes for most of the run and the others less, where an even split
+    wins a hundredth of the run or more; the one that wins most.
+    """
+    of_rank: dict[str, dict[int, int]] = {}
+    for key, device in tables.efficiency.get("breakdown", {}).items():
+        rank, _, number = key.partition("/")
+        of_rank.setdefault(rank, {})[int(number)] = device["compute_ns"]
+    facts = []
+    for rank, each in of_rank.items():
+        busiest = max(each, key=lambda number: (each[number], -number))
+        value = f"json_extract(content, '$.breakdown.\"{rank}/{busiest}\".compute_ns')::BIGINT"
+        fact = UnevenFact(compute_ns=each, query=within(f"{tables.dataset}/efficiency.json", value))
+        if 2 * each[busiest] >= run.elapsed_ns and fact.saved_ns >= NOTICEABLE * run.elapsed_ns:
+            facts.append(fact)
+    return sorted(facts, key=lambda fact: (-fact.saved_ns, fact.query))[:1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowGroupFact:
+    """A communicator in which the same collectives take longer than in others of its size: its name, how long each of
+    them transfers there and elsewhere, mean, and what all of them take longer, ns.
+    """
+
+    communicator: str
+    collectives: int
+    transfer_ns: float
+    others_ns: float
+    lost_ns: int
+    query: str
+
+
+def slow_group_facts(tables: RunTables, run: RunFact) -> list[SlowGroupFact]:
+    """Return the communicator whose collectives, as many of the same bytes as in others, are slower than theirs, where
+    that costs a hundredth of the run or more.
+    """
+    moved = _moved(tables.folders)
+    alike: dict[tuple[int, int, int], list[tuple[int, Row]]] = {}
+    for index, group in enumerate(tables.stragglers["groups"] if tables.stragglers else ()):
+        if group["collectives"] and (size := moved.get(group["communicator"])):
+            alike.setdefault((group["n_ranks"], group["collectives"], size), []).append((index, group))
+    facts = []
+    for (_, count, _), groups in alike.items():
+        index, slowest = max(groups, key=lambda group: group[1]["transfer_ns"])
+        others = [group["transfer_ns"] for number, group in groups if number != index]
+        usual = sum(others) / len(others) if others else 0.0
+        lost = slowest["transfer_ns"] - usual
+        if usual and slowest["transfer_ns"] >= TIMES_SLOWER * max(others) and lost >= NOTICEABLE * run.elapsed_ns:
+            facts.append(
+                SlowGroupFact(
+                    communicator=slowest["communicator"],
+                    collectives=count,
+                    transfer_ns=slowest["transfer_ns"] / count,
+                    others_ns=usual / count,
+                    lost_ns=round(lost),
+                    query=in_document(
+                        f"{tables.dataset}/stragglers.json", "groups", index, "transfer_ns", kind="integer"
+                    ),
+                )
+            )
+    return sorted(facts, key=lambda fact: (-fact.lost_ns, fact.communicator))[:1]
+
+
+def _moved(folders: Sequence[Path]) -> Counter[str]:
+    """Return the bytes of the collectives of each communicator, of those whose sizes are all known."""
+    sums: Counter[str] = Counter()
+    for folder in folders:
+        path = folder / "collectives.parquet"
+        if path.is_file():
+            with closing(bounded_database()) as base:
+                sums.update(
+                    dict(
+                        base.execute(
+                            f"SELECT communicator, sum(bytes)::BIGINT FROM {file_source(path)}"  # noqa: S608
+                            " GROUP BY ALL HAVING count(bytes) = count(*) AND communicator IS NOT NULL"
+                        ).fetchall()
+                    )
+                )
+    return sums
+
+
 def slow_copies_facts(tables: RunTables, run: RunFact) -> list[SlowCopiesFact]:
     """Return the direction in which copies of about the same size are slower on some devices, where that costs one of
     them a hundredth of the run or more, and most of all directions.
@@ -119,12 +218,15 @@ def slow_copies_facts(tables: RunTables, run: RunFact) -> list[SlowCopiesFact]:
         if row["sized_ns"] and row["bytes"] and row["kind"] not in WITHIN_DEVICE and row["kind"] not in MIGRATIONS:
             by_kind.setdefault(row["kind"], {})[index] = row
     path = f"{tables.dataset}/efficiency.json"
-    facts = [fact for kind, rows in by_kind.items() for fact in _slow_copies(path, kind, rows)]
+    memory = host_memory(tables.folders)
+    facts = [fact for kind, rows in by_kind.items() for fact in _slow_copies(path, kind, rows, memory)]
     facts = [fact for fact in facts if fact.lost_ns >= NOTICEABLE * run.elapsed_ns]
     return sorted(facts, key=lambda fact: (-fact.lost_ns, fact.direction))[:1]
 
 
-def _slow_copies(path: str, kind: int, copies: Mapping[int, Row]) -> list[SlowCopiesFact]:
+def _slow_copies(
+    path: str, kind: int, copies: Mapping[int, Row], memory: Mapping[tuple[int, str, int, int], int]
+) -> list[SlowCopiesFact]:
     """Return the slow copies of a direction, from the rows of devices by their index in a document."""
     rows = list(copies.values())
     sizes = [row["bytes"] / row["copies"] for row in rows]
@@ -136,17 +238,29 @@ def _slow_copies(path: str, kind: int, copies: Mapping[int, Row]) -> list[SlowCo
     if not slow:
         return []
     index = min(copies, key=lambda position: _speed([copies[position]]))
+    kinds = [
+        {words for (of, words, *key) in memory if of == kind and tuple(key) in side}
+        for side in (_keys(slow), _keys(others))
+    ]
     return [
         SlowCopiesFact(
             direction=COPY_KINDS.get(kind, "unknown"),
-            slow=tuple(sorted((row["rank"], row["device"]) for row in slow)),
+            slow=tuple(sorted(_keys(slow))),
             devices=len(rows),
             gb_per_s=_speed(slow),
             others_gb_per_s=_speed(others),
             lost_ns=max(round(row["sized_ns"] - row["bytes"] / _speed(others)) for row in slow),
+            memory=(min(kinds[0]), min(kinds[1]))
+            if all(len(of) == 1 for of in kinds) and kinds[0] != kinds[1]
+            else None,
             query=in_document(path, "copies", index, "gb_per_s"),
         )
     ]
+
+
+def _keys(rows: Sequence[Row]) -> set[tuple[int, int]]:
+    """Return rank and device of each row."""
+    return {(row["rank"], row["device"]) for row in rows}
 
 
 def _speed(rows: Sequence[Row]) -> float:

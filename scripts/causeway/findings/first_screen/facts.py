@@ -5,12 +5,16 @@ from functools import cached_property
 
 from causeway.findings.first_screen.device_differences import (
     SlowCopiesFact,
+    SlowGroupFact,
     TurnsFact,
+    UnevenFact,
     slow_copies_facts,
+    slow_group_facts,
     turns_facts,
+    uneven_facts,
 )
 from causeway.findings.first_screen.first_steps import FirstStepFact, first_step_facts
-from causeway.findings.first_screen.late_in_mpi import PeerFact, awaited_peers, late_in_mpi
+from causeway.findings.first_screen.late_in_mpi import InTurnFact, PeerFact, awaited_peers, last_in_turn, late_in_mpi
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
 from causeway.findings.first_screen.outliers import (
     EventFact,
@@ -75,6 +79,21 @@ class DatasetFacts:
     def peers(self) -> Sequence[PeerFact]:
         """The rank whose messages the others wait for, where no collective says who is late."""
         return awaited_peers(self.tables, self.run) if self.run and not self.late else ()
+
+    @cached_property
+    def in_turn(self) -> Sequence[InTurnFact]:
+        """Ranks that are last in turn, where none is late."""
+        return last_in_turn(self.tables, self.run) if self.run and not self.late else ()
+
+    @cached_property
+    def uneven(self) -> Sequence[UnevenFact]:
+        """Devices of a process that have less to do than the busiest, where they take no turns."""
+        return uneven_facts(self.tables, self.run) if self.run and not self.turns else ()
+
+    @cached_property
+    def slow_groups(self) -> Sequence[SlowGroupFact]:
+        """The communicator whose collectives are slower than the same ones of others."""
+        return slow_group_facts(self.tables, self.run) if self.run else ()
 
     @cached_property
     def first_steps(self) -> Sequence[FirstStepFact]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from causeway.core.queries import bounded_database
 from causeway.findings.first_screen.losses import LateRankFact
@@ -34,19 +35,50 @@ if that one had come with the one before it, ns.
 """
 
 
-def late_in_mpi(tables: RunTables, run: RunFact) -> list[LateRankFact]:
-    """Return the rank that is last in most collectives of MPI, where the others wait a hundredth of the run for it."""
+@dataclass(frozen=True, kw_only=True)
+class InTurnFact:
+    """Ranks that are last in collectives of MPI in turn: how often each, by rank, and what a rank waits, mean, ns."""
+
+    last: Sequence[tuple[int, int]]
+    waited_ns: int
+    query: str
+
+
+def last_in_turn(tables: RunTables, run: RunFact) -> list[InTurnFact]:
+    """Return that several ranks are last in collectives of MPI, none in most, where a rank waits a hundredth of the run
+    or more for them.
+    """
+    paths, rows = _by_last(tables, run)
+    waited = sum(row[2] for row in rows) // max(run.ranks, 1)
+    collectives = sum(row[1] for row in rows)
+    if not rows or waited < NOTICEABLE * run.elapsed_ns or max(row[1] for row in rows) >= MOST * collectives:
+        return []
+    query = f"{_late(['/'.join(path.parts[-4:]) for path in paths])} SELECT sum(waited_ns)::BIGINT FROM each"  # noqa: S608
+    return [InTurnFact(last=sorted(row[:2] for row in rows), waited_ns=waited, query=query)]
+
+
+def _by_last(tables: RunTables, run: RunFact) -> tuple[list[Path], list[tuple[int, int, int, int, int, int]]]:
+    """Return the tables of MPI calls, and by the rank that is last in collectives, most waiting first: rank, number,
+    waiting, that for it alone, fewest and most ranks of one; no rows where not all ranks are in enough of them.
+    """
     paths = [folder / "mpi.parquet" for folder in tables.folders if (folder / "mpi.parquet").is_file()]
     if run.ranks < 2 or not paths:
-        return []
+        return paths, []
     with closing(bounded_database()) as base:
         rows = base.execute(
             f"{_late([str(path) for path in paths])} SELECT late, count(*), sum(waited_ns)::BIGINT,"  # noqa: S608
             " sum(alone_ns)::BIGINT, min(ranks), max(ranks) FROM each GROUP BY late ORDER BY 3 DESC, 1"
         ).fetchall()
-    collectives = sum(row[1] for row in rows)
-    if collectives < FEWEST or {row[4] for row in rows} | {row[5] for row in rows} != {run.ranks}:
+    enough = sum(row[1] for row in rows) >= FEWEST
+    return paths, rows if enough and {number for row in rows for number in row[4:]} == {run.ranks} else []
+
+
+def late_in_mpi(tables: RunTables, run: RunFact) -> list[LateRankFact]:
+    """Return the rank that is last in most collectives of MPI, where the others wait a hundredth of the run for it."""
+    paths, rows = _by_last(tables, run)
+    if not rows:
         return []
+    collectives = sum(row[1] for row in rows)
     late, last, waited, alone, _, _ = rows[0]
     if last < MOST * collectives or waited < NOTICEABLE * run.elapsed_ns * (run.ranks - 1):
         return []

@@ -347,19 +347,9 @@ def _waits(tables: RunTables) -> tuple[str, int] | None:
 
 def _copies(tables: RunTables) -> list[CopiesFact]:
     """Return the copies of each direction, most time first, with the memory that most of their time is of."""
-    import duckdb
-
     memory: Counter[tuple[int, str]] = Counter()
-    for folder in tables.folders:
-        path = folder / "transfers.parquet"
-        if path.is_file():
-            for kind, source, target, ns in duckdb.execute(
-                "SELECT copy_kind, src_kind, dst_kind, sum(duration_ns)::BIGINT FROM read_parquet(?) GROUP BY ALL",
-                [str(path)],
-            ).fetchall():
-                host = source if kind == 1 else target if kind == 2 else None
-                if host is not None:
-                    memory[kind, MEMORY_KINDS.get(host, "unknown")] += ns
+    for (kind, words, _, _), ns in host_memory(tables.folders).items():
+        memory[kind, words] += ns
     sums: dict[int, list[Row]] = {}
     for row in tables.efficiency["copies"]:
         sums.setdefault(row["kind"], []).append(row)
@@ -396,6 +386,25 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
         if row["class"] == MEMORY_KERNEL
     ]
     return sorted(facts, key=lambda fact: (-fact.total_ns, fact.kind, fact.direction))
+
+
+def host_memory(folders: Sequence[Path]) -> Counter[tuple[int, str, int, int]]:
+    """Return the time of copies between host and device by their kind, the host's memory, rank and device, ns."""
+    import duckdb
+
+    memory: Counter[tuple[int, str, int, int]] = Counter()
+    for folder in folders:
+        path = folder / "transfers.parquet"
+        if path.is_file():
+            for kind, source, target, rank, device, ns in duckdb.execute(
+                "SELECT copy_kind, src_kind, dst_kind, rank, device, sum(duration_ns)::BIGINT FROM read_parquet(?)"
+                " GROUP BY ALL",
+                [str(path)],
+            ).fetchall():
+                host = source if kind == 1 else target if kind == 2 else None
+                if host is not None:
+                    memory[kind, MEMORY_KINDS.get(host, "unknown"), rank, device] += ns
+    return memory
 
 
 def _are_apart(folders: Sequence[Path]) -> bool:

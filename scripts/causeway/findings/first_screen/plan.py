@@ -13,7 +13,6 @@ from causeway.core.results import read_rows_of_run
 from causeway.core.schemas import Row
 from causeway.core.tables import read_json, read_table
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
-from causeway.findings.first_screen import words
 from causeway.findings.first_screen.advice import MOST, advice, of_rule
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison, step_times
 from causeway.findings.first_screen.counted_work import counter_facts, counter_means, peak_facts, rule_facts
@@ -21,8 +20,9 @@ from causeway.findings.first_screen.device_differences import apart_fact
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
-from causeway.findings.first_screen.recording_words import of_recording
 from causeway.findings.first_screen.run_facts import ALIKE, IDLE, RunFact, RunTables, percent_query
+from causeway.findings.first_screen.words import run_words, work_words
+from causeway.findings.first_screen.words.recording_words import of_recording
 from causeway.findings.first_screen.work import cause_of_most, class_facts, kernel_facts
 
 RECORDING = "Recording"
@@ -155,7 +155,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         return [*lines, *_of_measurements(tables)]
     steps = run.steps is not None and run.steps.annotated
     is_idle_known = not any(fact.fault in NO_IDLE_TIME for fact in faults)
-    said = words.of_run(run, is_idle_known=is_idle_known)
+    said = run_words.of_run(run, is_idle_known=is_idle_known)
     lines.append(ScreenLine(question=STEP if steps else RUN, answer=said, ns=run.elapsed_ns, query=run.query))
     losses = facts.losses
     if not is_idle_known:
@@ -163,7 +163,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     lines += [
         ScreenLine(
             question=WHERE,
-            answer=words.of_loss(fact, run),
+            answer=run_words.of_loss(fact, run),
             ns=fact.lost_ns,
             wins_ns=fact.gain.saved_ns if fact.gain else None,
             query=percent_query(tables.dataset, fact.part),
@@ -171,27 +171,39 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         for fact in _where(losses, run)
     ]
     lines += [
-        ScreenLine(question=WHERE, answer=words.of_shared(fact, run), ns=fact.waited_ns, query=fact.query)
+        ScreenLine(question=WHERE, answer=run_words.of_shared(fact, run), ns=fact.waited_ns, query=fact.query)
         for fact in shared_facts(tables, run)
     ]
     migrations = migration_facts(tables)
     lines += [
-        ScreenLine(question=WHERE, answer=words.of_migrations(fact), ns=fact.under_ns, query=fact.query)
+        ScreenLine(question=WHERE, answer=run_words.of_migrations(fact), ns=fact.under_ns, query=fact.query)
         for fact in migrations
     ]
-    lines += [ScreenLine(question=WHERE, answer=words.of_turns(fact, run)) for fact in facts.turns]
+    lines += [ScreenLine(question=WHERE, answer=run_words.of_turns(fact, run)) for fact in facts.turns]
+    lines += [
+        ScreenLine(question=WHERE, answer=run_words.of_uneven(fact, run), ns=fact.saved_ns, query=fact.query)
+        for fact in facts.uneven
+    ]
     late = facts.late
     lines += [
-        ScreenLine(question=WHICH_RANK, answer=words.of_slow_copies(fact, run), query=fact.query)
+        ScreenLine(question=WHICH_RANK, answer=run_words.of_slow_group(fact, run), ns=fact.lost_ns, query=fact.query)
+        for fact in facts.slow_groups
+    ]
+    lines += [
+        ScreenLine(question=WHICH_RANK, answer=run_words.of_slow_copies(fact, run), query=fact.query)
         for fact in facts.slow_copies
     ]
     lines += [
-        ScreenLine(question=WHICH_RANK, answer=words.of_late_rank(fact, run), ns=fact.waited_ns, query=fact.query)
+        ScreenLine(question=WHICH_RANK, answer=run_words.of_late_rank(fact, run), ns=fact.waited_ns, query=fact.query)
         for fact in late[:1]
     ]
     lines += [
-        ScreenLine(question=WHICH_RANK, answer=words.of_peer(fact, run), ns=fact.waited_ns, query=fact.query)
+        ScreenLine(question=WHICH_RANK, answer=run_words.of_peer(fact, run), ns=fact.waited_ns, query=fact.query)
         for fact in facts.peers
+    ]
+    lines += [
+        ScreenLine(question=WHICH_RANK, answer=run_words.of_in_turn(fact, run), ns=fact.waited_ns, query=fact.query)
+        for fact in facts.in_turn
     ]
     if is_idle_known:
         lines += _outliers(facts)
@@ -203,12 +215,25 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         column = "value_median * launches" if unsure else "value_sum"
         query = of_table(f"sum({column})", f"{tables.dataset}/{KERNEL_VARIABILITY}/kernels.parquet")
         total = sum(fact.total_ns for fact in classes)
-        said = f"{'At their medians ' if unsure else ''}{words.of_work(classes, kernels)}"
+        said = f"{'At their medians ' if unsure else ''}{work_words.of_work(classes, kernels)}"
         lines.append(ScreenLine(question=FILLS, answer=said, ns=total, query=query))
     lines += [] if unsure else _varies(facts)
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
-        for step in advice(run, faults, losses, late, kernels, facts.turns, facts.slow_copies, facts.peers, migrations)
+        for step in advice(
+            run,
+            faults,
+            losses,
+            late,
+            kernels,
+            turns=facts.turns,
+            slow_copies=facts.slow_copies,
+            peers=facts.peers,
+            migrations=migrations,
+            uneven=facts.uneven,
+            slow_groups=facts.slow_groups,
+            in_turn=facts.in_turn,
+        )
     ]
     return [*lines, *_not_searched(tables)]
 
@@ -241,17 +266,18 @@ def _outliers(of: DatasetFacts) -> list[ScreenLine]:
     events = [event for event in of.events if event.is_copy or not unsure]
     slow = {fact: behind_steps(fact, [*events, *of.gaps]) for fact in of.slow_steps}
     steps_of = {single: fact for fact, single in slow.items() if single is not None}
-    facts = [(gap.total_ns, words.of_gap(gap, run) + words.in_steps(steps_of.get(gap), run)) for gap in of.gaps]
+    facts = [(gap.total_ns, run_words.of_gap(gap, run) + run_words.in_steps(steps_of.get(gap), run)) for gap in of.gaps]
     facts += [
-        (event.total_ns, words.of_event(event, run) + words.in_steps(steps_of.get(event), run)) for event in events
+        (event.total_ns, run_words.of_event(event, run) + run_words.in_steps(steps_of.get(event), run))
+        for event in events
     ]
     facts += [
-        (fact.excess_ns * len(fact.ranks) * run.devices // run.ranks, words.of_slow_steps(fact, run))
+        (fact.excess_ns * len(fact.ranks) * run.devices // run.ranks, run_words.of_slow_steps(fact, run))
         for fact, single in slow.items()
         if single is None
     ]
     facts += [
-        (fact.excess_ns, words.of_first_step(fact))
+        (fact.excess_ns, run_words.of_first_step(fact))
         for fact in of.first_steps
         if behind_steps(fact, [*events, *of.gaps]) is None
     ]
@@ -265,7 +291,7 @@ def _varies(facts: DatasetFacts) -> list[ScreenLine]:
     """
     for fact in facts.variations:
         if facts.run and not fact.is_mix:
-            said = words.of_variation(fact, facts.run)
+            said = work_words.of_variation(fact, facts.run)
             return [ScreenLine(question=VARIES, answer=said, ns=fact.cost_ns, query=fact.query)]
     return []
 
@@ -312,14 +338,14 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
                 )
             )
             if len(rows) > 1 or not is_table:
-                answer = words.of_work(class_facts_of(rows), kernel_facts_of(rows))
+                answer = work_words.of_work(class_facts_of(rows), kernel_facts_of(rows))
                 lines.append(ScreenLine(question=FILLS, answer=answer, ns=round(total)))
     lines += [
-        ScreenLine(question=STEP, answer=words.of_calls(rank, len(tables.steps["by_calls"])))
+        ScreenLine(question=STEP, answer=run_words.of_calls(rank, len(tables.steps["by_calls"])))
         for rank in (tables.steps or {"by_calls": ()})["by_calls"][:1]
     ]
     lines += [
-        ScreenLine(question=PEAK, answer=words.of_peak(fact), ns=fact.total_ns or None)
+        ScreenLine(question=PEAK, answer=work_words.of_peak(fact), ns=fact.total_ns or None)
         for fact in peak_facts(tables, MOST_PEAKS)
     ]
     if not lines or is_table:
@@ -329,11 +355,11 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         answer = f"{counted(rows, 'launch')} with counters; without durations, so where the time goes is not known."
         lines.append(ScreenLine(question=RUN, answer=answer))
         lines += [
-            ScreenLine(question=FILLS, answer=words.of_counter(fact)) for fact in counter_facts(tables, MOST_PEAKS)
+            ScreenLine(question=FILLS, answer=work_words.of_counter(fact)) for fact in counter_facts(tables, MOST_PEAKS)
         ]
     asked = [line.question for line in lines]
     if (asked == [RUN] or (asked == [RUN, FILLS] and lines[0].ns)) and (means := counter_means(tables, MOST_MEANS)):
-        lines.append(ScreenLine(question=FILLS, answer=words.of_means(means)))
+        lines.append(ScreenLine(question=FILLS, answer=work_words.of_means(means)))
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
         for step in map(of_rule, rule_facts(tables)[:MOST])
@@ -358,11 +384,11 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
         cause = cause_of_most(tables)
         explained = cause.row["variance_percent"] / 100 if cause is not None else 0.0
         if apart is not None and apart.share >= ALIKE * explained:  # a place says more than what differs there
-            answer = words.of_apart(apart, target, tables.units.get(target, ""))
+            answer = work_words.of_apart(apart, target, tables.units.get(target, ""))
         elif cause is not None:
-            answer = words.of_cause(cause, target)
+            answer = work_words.of_cause(cause, target)
         elif any(search.graph["p_value"] is not None for search in tables.searches):
-            answer = words.of_no_cause(
+            answer = work_words.of_no_cause(
                 [search.graph for search in tables.searches], spread / total if said and total else None
             )
         else:

@@ -151,7 +151,7 @@ class RecordingFact:
     Attributes
     ----------
     fault : str
-        A key of `recording_words.FAULTS`.
+        A key of `words.recording_words.FAULTS`.
     count : int
         How many events, or ns, it concerns.
     of : int

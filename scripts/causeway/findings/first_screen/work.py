@@ -95,6 +95,8 @@ class VariationFact:
         Where its duration follows the time of the run.
     after_pause_ns : float or None
         Mean of those that are the first on their device after a pause, where they are slower than the others.
+    beside_ns : (float, float) or None
+        Mean of those beside work of another rank on the same GPU, and of those alone, where the former are slower.
     is_mix : bool
         Its launches are of different problem sizes.
     query : str
@@ -112,6 +114,7 @@ class VariationFact:
     change_percent: float | None
     trend: Trend | None
     after_pause_ns: float | None = None
+    beside_ns: tuple[float, float] | None = None
     is_mix: bool
     query: str
 
@@ -211,6 +214,7 @@ def variation_facts(tables: RunTables, run: RunFact, between_ns: int = 0) -> lis
                 after_pause_ns=_after_pause(tables.folders, row["short_name"])
                 if run.launches <= MOST_LAUNCHES
                 else None,
+                beside_ns=_beside_ranks(tables, row["short_name"]) if run.launches <= MOST_LAUNCHES else None,
                 is_mix=_is_mix(tables, run, row),
                 query=of_table("floor(target_sum / 2 + 0.5)::BIGINT", path, rows_where({"kernel": row["kernel"]})),
             )
@@ -337,6 +341,47 @@ AFTER_PAUSE = (
     " count(*) FILTER (NOT is_first) FROM own WHERE usual > 0"
 )
 """Of a kernel's launches those after a pause: how many, their time, and that in means of the others; and the others."""
+
+
+def _beside_ranks(tables: RunTables, short_name: str) -> tuple[float, float] | None:
+    """Return the mean duration, ns, of a kernel's launches in whose middle another rank's kernel has the same GPU, and
+    of those alone, where enough of both are of one export and the former are much slower; None else.
+    """
+    import duckdb
+
+    gpus = [(number, *key.split("/")) for number, gpu in enumerate(_shared(tables)) for key in gpu["devices"]]
+    if not gpus:
+        return None
+    on = ", ".join(f"({number}, {int(rank)}, {int(device)})" for number, rank, device in gpus)
+    best = None
+    for folder in tables.folders:
+        if (folder / "launches.parquet").is_file():
+            given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
+            rows = duckdb.execute(BESIDE.format(gpus=on), given | {"name": short_name}).fetchall()
+            counts = {beside: (ns, launches) for beside, ns, launches in rows if launches >= FEWEST_REPEATS}
+            if len(counts) == 2 and counts[True][0] >= LEAST_TREND * counts[False][0]:
+                best = max(best or (0.0, 0.0), (counts[True][0], counts[False][0]))
+    return best
+
+
+def _shared(tables: RunTables) -> Sequence[Row]:
+    """Return the GPUs that several ranks share."""
+    return tables.efficiency.get("shared") or ()
+
+
+BESIDE = (
+    "WITH gpus (gpu, rank, device) AS (VALUES {gpus}), placed AS (SELECT *, start_ns + duration_ns // 2 AS middle"
+    " FROM read_parquet($launches) JOIN gpus USING (rank, device)), own AS (SELECT p.*, o.rank AS other FROM placed p"
+    " JOIN read_parquet($configurations) USING (configuration) JOIN read_parquet($kernels) k USING (kernel)"
+    " JOIN gpus o ON o.gpu = p.gpu AND o.rank <> p.rank WHERE k.short_name = $name),"
+    " met AS (SELECT own.rank, own.start_ns, any_value(own.duration_ns) AS t,"
+    " coalesce(bool_or(placed.start_ns + placed.duration_ns > own.middle), false) AS beside FROM own"
+    " ASOF LEFT JOIN placed ON own.gpu = placed.gpu AND own.other = placed.rank AND own.middle >= placed.start_ns"
+    " GROUP BY ALL) SELECT beside, avg(t), count(*) FROM met GROUP BY beside"
+)
+"""A kernel's launches on shared GPUs, those in whose middle a launch of another rank runs there and the others: mean
+duration, number.
+"""
 PLACED = (
     "WITH rows AS (SELECT l.rank AS rank, l.device AS device, l.configuration AS c, l.start_ns AS start,"
     " l.duration_ns AS t"
@@ -350,6 +395,8 @@ LIKE_AN_END = 0.1
 """Share of a change up to which a tenth of the launches is like the first or the last."""
 LEAST_TREND = 1.2
 """Times by which the ends of a trend differ; of a jump, any that costs enough to be looked at."""
+MOST_RETURN = 0.5
+"""Share of the change that a trend goes back at most on its way: what comes and goes follows no time."""
 
 
 def _trend(
@@ -391,7 +438,10 @@ def _trend(
     like = sum(min(abs(mean - means[0]), abs(mean - means[-1])) <= LIKE_AN_END * abs(change) for mean in means)
     is_last = [abs(mean - means[-1]) < abs(mean - means[0]) for mean in means]
     is_jump = like >= len(means) - 1 and is_last == sorted(is_last)
+    rising = np.array(means) * (1 if change > 0 else -1)
+    returns = float(np.max(np.maximum.accumulate(rising) - rising))
     ends_differ = max(means[0], means[-1]) >= LEAST_TREND * min(means[0], means[-1])
+    ends_differ = ends_differ and returns <= MOST_RETURN * abs(change)
     if len(tenths) < 10 or not (is_jump or ends_differ):
         return None
     others = [row for row in many if row[2:4] != (rank, device)]

@@ -21,6 +21,8 @@ from causeway.readers.normalise import normalise
         ("train_step", 2),
         ("CG_Single_Iteration", 2),
         ("Optimizer.step#Adam.step", None),
+        ("TSL:XlaCompile:#module=jit_train_step,program_id=12#", None),
+        ("TSL:XlaModule:#hlo_module=jit_train_step,program_id=12#", 1),
         ("GpuLower::Lower::validateIterDomainUse", None),
         ("forward", None),
         ("footstep", None),

@@ -14,17 +14,23 @@ from causeway.core.names.work_classes import work_of
 from causeway.core.schemas import SCHEMAS
 from causeway.core.tables import write_table
 from causeway.core.vocabulary import SUPPORTED, form_of
-from causeway.findings.first_screen import words, work
+from causeway.findings.first_screen import work
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.counted_work import PeakFact, _least
-from causeway.findings.first_screen.device_differences import slow_copies_facts, turns_facts
+from causeway.findings.first_screen.device_differences import (
+    slow_copies_facts,
+    slow_group_facts,
+    turns_facts,
+    uneven_facts,
+)
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.first_steps import first_step_facts
-from causeway.findings.first_screen.late_in_mpi import awaited_peers, late_in_mpi
+from causeway.findings.first_screen.late_in_mpi import awaited_peers, last_in_turn, late_in_mpi
 from causeway.findings.first_screen.outliers import slow_step_facts
 from causeway.findings.first_screen.plan import plan
-from causeway.findings.first_screen.recording_words import of_recording
 from causeway.findings.first_screen.run_facts import IDLE, StepsFact, recording_facts
+from causeway.findings.first_screen.words import run_words, work_words
+from causeway.findings.first_screen.words.recording_words import of_recording
 from causeway.findings.first_screen.work import _after_pause, variation_facts
 
 TEXTS = (pa.string(), pa.dictionary(pa.int32(), pa.string()))
@@ -56,7 +62,7 @@ def test_devices_of_a_process_that_work_one_after_the_other_take_turns(tmp_path)
     given = tables(folders=[tmp_path])
     (fact,) = turns_facts(given, run(**ONE_PROCESS))
     assert (fact.devices, fact.working_ns, fact.together_ns) == (2, 91 * MS, MS)
-    assert words.of_turns(fact, run(**ONE_PROCESS)) == (
+    assert run_words.of_turns(fact, run(**ONE_PROCESS)) == (
         "The 2 GPUs of the process take turns: one works 91 ms of 100 ms, two at once 1 ms. Each is idle while another"
         " works."
     )
@@ -92,13 +98,63 @@ def test_ranks_whose_copies_are_slower_are_named_with_both_speeds():
     many = run(devices=4, ranks=4, elapsed_ns=1000 * MS)
     given = tables(efficiency=made.efficiency(copies=copies(25.0, 25.0, 10.0, 10.0)))
     (fact,) = slow_copies_facts(given, many)
-    assert words.of_slow_copies(fact, many) == (
+    assert run_words.of_slow_copies(fact, many) == (
         "Copies host to device run at 10 GB/s on ranks 2, 3, at 25 GB/s on the others: 60 ms longer (6 % of the run)."
     )
     (step,) = advice(many, [], [], [], [], (), [fact])
     assert step.words.startswith("Compare NUMA node, binding and PCIe link of ranks 2, 3")
     for alike in (copies(25.0, 20.0), copies(25.0), [*copies(25.0), *copies(10.0, size=10**6)]):
         assert slow_copies_facts(tables(efficiency=made.efficiency(copies=alike)), many) == []
+
+
+def test_a_rank_whose_copies_are_of_another_memory_is_told_to_pin_it(tmp_path):
+    """Three ranks copy from pinned memory, rank 3 from pageable: no link is to be looked at."""
+    columns = {"rank": [0, 1, 2, 3], "device": [0] * 4, "copy_kind": [1] * 4, "src_kind": [1, 1, 1, 0]}
+    pq.write_table(pa.table(columns | {"dst_kind": [2] * 4, "duration_ns": [MS] * 4}), tmp_path / "transfers.parquet")
+    many = run(devices=4, ranks=4, elapsed_ns=1000 * MS)
+    given = tables(folders=[tmp_path], efficiency=made.efficiency(copies=copies(25.0, 25.0, 25.0, 5.0)))
+    (fact,) = slow_copies_facts(given, many)
+    assert "5 GB/s on rank 3 (pageable memory), at 25 GB/s on the others (pinned memory)" in run_words.of_slow_copies(
+        fact, many
+    )
+    (step,) = advice(many, [], [], [], [], (), [fact])
+    assert step.words.startswith("Pin the host's memory on rank 3, as on the others")
+
+
+def test_devices_of_a_process_with_uneven_work_are_told():
+    """Three parts of four on one device; half of the time on both, or little on either, is no loss by that."""
+    devices = {"0/0": {"compute_ns": 990 * MS}, "0/1": {"compute_ns": 330 * MS}}
+    given = tables(efficiency={"breakdown": devices})
+    one = run(devices=2, ranks=1, elapsed_ns=1000 * MS)
+    (fact,) = uneven_facts(given, one)
+    assert run_words.of_uneven(fact, one) == (
+        "The GPUs of the process have uneven work: GPU 0 990 ms, GPU 1 330 ms of 1 s."
+        " Split evenly, the run is up to 330 ms (33 %) shorter."
+    )
+    assert advice(one, [], [], [], [], uneven=[fact])[0].words == "Give the GPUs of the process equal work."
+    assert uneven_facts(given, run(devices=2, ranks=1, elapsed_ns=2000 * MS)) == []
+    assert uneven_facts(tables(efficiency={"breakdown": {**devices, "0/1": devices["0/0"]}}), one) == []
+
+
+def test_a_communicator_whose_transfers_are_slower_is_named(tmp_path):
+    """Gradients of ranks 2 and 6 go over a slow card; with other sizes nothing can be said."""
+    groups = [
+        {"communicator": f"dp{at}", "n_ranks": 2, "collectives": 20, "transfer_ns": (160 if at == 2 else 52) * MS}
+        for at in range(4)
+    ]
+    rows = [{"communicator": f"dp{at}", "bytes": 10**6} for at in range(4) for _ in range(40)]
+    written(tmp_path, "collectives", rows)
+    many = run(devices=8, ranks=8, elapsed_ns=1000 * MS)
+    given = replace(tables(folders=[tmp_path]), stragglers={"groups": groups})
+    (fact,) = slow_group_facts(given, many)
+    assert run_words.of_slow_group(fact, many) == (
+        "Collectives of communicator dp2 transfer for 8 ms each, the same ones of others for 2.6 ms: 108 ms longer"
+        " (11 % of the run)."
+    )
+    (step,) = advice(many, [], [], [], [], slow_groups=[fact])
+    assert step.words == "Look at the links and network cards of communicator dp2."
+    written(tmp_path, "collectives", [{**row, "bytes": 10**6 + int(row["communicator"][2])} for row in rows])
+    assert slow_group_facts(given, many) == []
 
 
 def allreduce(folder, rank, *ms):
@@ -110,6 +166,23 @@ def allreduce(folder, rank, *ms):
     written(folder, "mpi", [*rows, {"rank": rank, "name": "MPI_Wait", "start_ns": 0, "duration_ns": 900 * MS}])
 
 
+def test_ranks_that_are_last_in_turn_are_told_with_what_all_wait(tmp_path):
+    """Cells move: in each of six calls another of three ranks is last."""
+    for rank in range(3):
+        allreduce(tmp_path / str(rank), rank, *(1 if at % 3 == rank else 31 for at in range(6)))
+    many = run(devices=3, ranks=3, elapsed_ns=1000 * MS)
+    given = tables(folders=[tmp_path / str(rank) for rank in range(3)])
+    assert late_in_mpi(given, many) == []
+    (fact,) = last_in_turn(given, many)
+    assert run_words.of_in_turn(fact, many) == (
+        "No rank is always last in collectives of MPI: rank 0 2, rank 1 2, rank 2 2 of 6 times."
+        " Each waits 120 ms (12 % of the run) for the last."
+    )
+    (step,) = advice(many, [], [], [], [], in_turn=[fact])
+    assert step.words.startswith("Balance the work of the ranks anew")
+    assert last_in_turn(given, run(devices=3, ranks=3, elapsed_ns=20_000 * MS)) == []
+
+
 def test_the_rank_whose_calls_of_mpi_are_shortest_is_waited_for(tmp_path):
     """Whatever the clocks are: all leave a collective together."""
     for rank, ms in enumerate([(20,) * 6, (1,) * 5 + (30,), (25,) * 6]):
@@ -119,7 +192,7 @@ def test_the_rank_whose_calls_of_mpi_are_shortest_is_waited_for(tmp_path):
     (fact,) = late_in_mpi(given, many)
     assert (fact.ranks, fact.last, fact.collectives) == ([1], 5, 6)
     assert (fact.waited_ns, fact.saved_ns) == (5 * (19 + 24) * MS, 5 * 19 * MS)
-    assert words.of_late_rank(fact, many) == (
+    assert run_words.of_late_rank(fact, many) == (
         "Rank 1 is last in 5 of 6 collectives. Each of the other 2 waits 108 ms on average. On time, the run is up to"
         " 95 ms (9.5 %) shorter."
     )
@@ -143,7 +216,7 @@ def test_the_rank_whose_messages_the_others_wait_for_is_said(tmp_path):
     given = tables(folders=[tmp_path / str(rank) for rank in range(4)], waiting=[made.wait(800, detail="in MPI_Recv")])
     (fact,) = awaited_peers(given, many)
     assert (fact.rank, fact.waiting, fact.waited_ns, fact.own_ns) == (3, [0, 1, 2], 500 * MS, 60 * MS)
-    assert words.of_peer(fact, many) == (
+    assert run_words.of_peer(fact, many) == (
         "Ranks 0, 1, 2 wait 500 ms each (50 % of the run) for messages of rank 3, which waits 60 ms itself."
     )
     said = [step.words for step in advice(many, [], [], [], [], peers=[fact])]
@@ -181,7 +254,7 @@ STEPS = StepsFact(
 def test_a_first_step_is_said_to_be_longer_and_why(tmp_path):
     """It is in no number of the others: a step of 0.6 s before 59 of 4 ms was not told."""
     (fact,) = first_step_facts(first_step(90, 0), run(steps=STEPS))
-    assert words.of_first_step(fact) == "The first step (0) takes 100 ms, the others 10 ms: 90 ms more idle"
+    assert run_words.of_first_step(fact) == "The first step (0) takes 100 ms, the others 10 ms: 90 ms more idle"
     assert first_step_facts(first_step(5, 0), run(steps=STEPS)) == []
     names = ["usual", "tried", "tried_too"]
     written(tmp_path, "kernels", [{"kernel": at, "short_name": name} for at, name in enumerate(names)])
@@ -196,7 +269,7 @@ def test_a_first_step_is_said_to_be_longer_and_why(tmp_path):
     given = first_step(0, 90, tmp_path)
     given = replace(given, efficiency=given.efficiency | {"origin_ns": 5000 * MS})  # steps bear the dataset's own times
     (fact,) = first_step_facts(given, run(steps=STEPS))
-    assert words.of_first_step(fact) == (
+    assert run_words.of_first_step(fact) == (
         "The first step (0) takes 100 ms, the others 10 ms: 90 ms more compute, most in tried, which no other step runs"
     )
 
@@ -222,7 +295,7 @@ def test_slow_steps_are_told_by_what_only_they_hold(tmp_path):
         written(tmp_path, "ranges", ranges)
         given = replace(tables(folders=[tmp_path]), steps=document, steps_table=pa.Table.from_pylist(rows))
         (fact,) = slow_step_facts(given, run(steps=STEPS))
-        return words.of_slow_steps(fact, run(steps=STEPS, ranks=1))
+        return run_words.of_slow_steps(fact, run(steps=STEPS, ranks=1))
 
     usual = "60 ms longer than usual (10 ms), as more launches than usual"
     each = [(f"context_{512 * (at in slow)} of {{at}}", "forward {at}") for at in range(6)]
@@ -252,21 +325,21 @@ def test_a_kernel_that_is_slower_behind_a_pause_of_its_device_is_known(tmp_path)
 def test_what_binds_a_kernel_names_the_level_of_memory_and_what_its_occupancy_is_limited_by():
     fact = PeakFact(kernel="k", total_ns=MS, launches=1, compute=0.38, memory=0.41, occupancy=0.12)
     limited = replace(fact, allowed=0.125, limited_by=_least([32, 2, None, 16]))
-    assert words.of_peak(limited).endswith("bound by neither: its registers allow 12 % of the warps at once.")
-    assert words.of_peak(replace(limited, limited_by=_least([16, 128, 16, 48]))).endswith(
+    assert work_words.of_peak(limited).endswith("bound by neither: its registers allow 12 % of the warps at once.")
+    assert work_words.of_peak(replace(limited, limited_by=_least([16, 128, 16, 48]))).endswith(
         "bound by neither: its blocks allow 12 % of the warps at once."
     )
-    assert words.of_peak(replace(limited, occupancy=0.02)).endswith("bound by neither: small launches or latency.")
-    assert words.of_peak(replace(limited, allowed=0.9)).endswith("bound by neither: small launches or latency.")
+    assert work_words.of_peak(replace(limited, occupancy=0.02)).endswith("bound by neither: small launches or latency.")
+    assert work_words.of_peak(replace(limited, allowed=0.9)).endswith("bound by neither: small launches or latency.")
     bound = replace(fact, memory=0.93, levels={"DRAM": 0.31, "L2": 0.93, "L1": 0.62})
-    assert words.of_peak(bound).endswith(
+    assert work_words.of_peak(bound).endswith(
         "bound by memory, of it L2 at 93 %, with DRAM at 31 %: uncoalesced or repeated accesses."
     )
     first = replace(fact, memory=0.49, levels={"DRAM": 0.01, "L2": 0.01, "L1": 0.98})  # a naive matrix product
-    assert words.of_peak(first).endswith(
+    assert work_words.of_peak(first).endswith(
         "bound by memory, of it L1 at 98 %, with DRAM at 1 %: uncoalesced or repeated accesses."
     )
-    assert words.of_peak(replace(bound, levels={"DRAM": 0.9, "L2": 0.93})).endswith("; bound by memory.")
+    assert work_words.of_peak(replace(bound, levels={"DRAM": 0.9, "L2": 0.93})).endswith("; bound by memory.")
 
 
 @pytest.mark.parametrize(
@@ -387,7 +460,7 @@ def test_a_jump_on_one_rank_alone_is_found_and_its_rank_said(tmp_path):
         pq.write_table(pa.table(values), tmp_path / f"{name}.parquet")
     trend = work._trend([tmp_path], "gemm", lambda folder, start_ns: start_ns - 20_000)
     (fact,) = variation_facts(tables(targets={"kernel_variability": [made.kernel("gemm", cost_ms=300)]}), run())
-    assert words.of_variation(replace(fact, trend=trend), run()) == (
+    assert work_words.of_variation(replace(fact, trend=trend), run()) == (
         "gemm: 1 µs in the first tenth of launches on rank 1 alone, 1.24 µs in the last: a jump that stays,"
         " at 152 µs, not noise."
     )

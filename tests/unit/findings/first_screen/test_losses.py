@@ -8,9 +8,10 @@ import pytest
 from first_screen_samples import MS, gain, idle, replay, run, tables
 from tests.unit.waiting.waiting_samples import write_export
 
-from causeway.findings.first_screen import words, work
+from causeway.findings.first_screen import work
 from causeway.findings.first_screen.advice import advice, against_loss
 from causeway.findings.first_screen.losses import LossFact, loss_facts
+from causeway.findings.first_screen.words import run_words, work_words
 
 
 def idle_fact(*waits):
@@ -93,15 +94,15 @@ def test_sends_of_unknown_size_may_wait_for_their_peers():
     size |= {"collectives": 240, "median_ns": MS, "total_ns": 300 * MS}
     given = tables(collectives=[size], replay=[replay("collectives_free", 44)])
     fact = next(one for one in loss_facts(given, run()) if one.part == "communication")
-    assert "It may be waiting for peers: sizes are not recorded." in words.of_loss(fact, run())
+    assert "It may be waiting for peers: sizes are not recorded." in run_words.of_loss(fact, run())
     (step,) = against_loss(fact, run())
     assert step.words.startswith("Look at when peers send: balance the stages of a pipeline")
 
 
 def test_devices_of_several_models_are_not_so_many_of_the_first():
-    several = words.of_run(run(gpus=("NVIDIA A", "NVIDIA B")))
+    several = run_words.of_run(run(gpus=("NVIDIA A", "NVIDIA B")))
     assert "2 GPUs (NVIDIA A, NVIDIA B), 2 ranks." in several
-    assert "2 x NVIDIA H100, 2 ranks." in words.of_run(run())
+    assert "2 x NVIDIA H100, 2 ranks." in run_words.of_run(run())
 
 
 def test_what_one_collective_takes_beyond_the_usual_is_not_hidden_behind_compute():
@@ -116,7 +117,7 @@ def test_graphs_traced_as_a_whole_stand_beside_kernels_of_unknown_work():
     kernels = [work.WorkFact(name=name, total_ns=21 * MS, launches=10) for name in ("a", "b", "c")]
     graphs = work.WorkFact(name=work.WHOLE_GRAPHS, total_ns=37 * MS, launches=0)
     unknown = work.WorkFact(name="other kernels", total_ns=63 * MS, launches=30)
-    said = words.of_work([unknown, graphs], kernels)
+    said = work_words.of_work([unknown, graphs], kernels)
     assert said.startswith("100 ms of kernels: CUDA graphs traced as a whole 37 %, a 21 %, b 21 %, c 21 %.")
 
 
@@ -185,7 +186,7 @@ def test_calls_are_asked_for_where_idle_time_is_not_explained_without_them(recor
 def test_many_small_python_functions_are_told_together():
     rows = [("launch_starved", f"Python: net.py({line}): f", 20) for line in range(20)]
     fact = idle([*rows, ("launch_starved", "operator: aten::mm", 300)], won_ms=300)
-    assert words.reasons_in_words(fact, 1) == "many Python functions 400 ms, aten::mm 300 ms"
+    assert run_words.reasons_in_words(fact, 1) == "many Python functions 400 ms, aten::mm 300 ms"
 
 
 def test_the_cause_in_a_plain_table_is_told():
@@ -198,32 +199,34 @@ def test_the_cause_in_a_plain_table_is_told():
         for scope, name, causes in (("dot-1", "dot", rows), ("axpy-1", "axpy", []), ("dataset", None, []))
     ]
     cause = work.cause_of_most(replace(tables(), searches=searches))
-    assert words.of_cause(cause, "t_ns") == (
+    assert work_words.of_cause(cause, "t_ns") == (
         "batch explains 99.9 % of the variance of dot, unless it is computed from t_ns: from low to high values +78 %"
         " of the mean."
     )
     spread = replace(cause, row=row | {"mean_change_percent": 0.7, "determines_time": False}, kernel=None)
-    assert words.of_cause(spread, "t_ns") == (
+    assert work_words.of_cause(spread, "t_ns") == (
         "batch explains 99.9 % of the variance: from low to high values +119 % of the spread; the mean stays."
     )
 
 
 def test_a_table_without_a_cause_says_so_and_what_correlates():
     graph = {"n_rows": 2600, "beyond": None}
-    assert words.of_no_cause([graph], None) == "No column is a supported cause, in 2,600 rows."
+    assert work_words.of_no_cause([graph], None) == "No column is a supported cause, in 2,600 rows."
     earlier = {"n_rows": 2600, "beyond": {"features": ["flush"], "is_earlier": True, "share": 0.89}}
-    assert words.of_no_cause([graph, earlier], 0.1) == (
+    assert work_words.of_no_cause([graph, earlier], 0.1) == (
         "No column is a supported cause, in 2,600 rows, which deviate from their mean by 10 % on average. But flush one"
         " row earlier correlates with it: 89 % of the variance."
     )
     pair = {"n_rows": 9, "beyond": {"features": ["a", "b"], "is_earlier": False, "share": 0.5}}
-    assert words.of_no_cause([pair], None).endswith("But a and b together correlate with it: 50 % of the variance.")
+    assert work_words.of_no_cause([pair], None).endswith(
+        "But a and b together correlate with it: 50 % of the variance."
+    )
 
 
 def test_a_function_with_a_long_path_is_told_by_its_name():
     place = "Python: managers/scheduler_output_processor_mixin.py(191): "
-    assert words.detail_words("launch_starved", f"{place}process_decode") == "process_decode"
-    assert words.detail_words("launch_starved", "Python: fit/a.py(3): f") == "fit/a.py(3): f"
+    assert run_words.detail_words("launch_starved", f"{place}process_decode") == "process_decode"
+    assert run_words.detail_words("launch_starved", "Python: fit/a.py(3): f") == "fit/a.py(3): f"
 
 
 def test_ranges_around_each_launch_are_nothing_to_do_earlier():
@@ -240,5 +243,7 @@ def test_ranges_around_each_launch_are_nothing_to_do_earlier():
 
 def test_a_gain_that_is_hardly_more_than_the_loss_makes_nobody_wait():
     """Copies of 16.2 ms of 156 ms won 16.4 ms: "without this and the waits that it causes"."""
-    assert words.of_gain(gain(109), 100 * MS, 1000 * MS).startswith("Without this the run is 109 ms (11 %) shorter")
-    assert words.of_gain(gain(110), 100 * MS, 1000 * MS).startswith("Without this and the waits that it causes the run")
+    assert run_words.of_gain(gain(109), 100 * MS, 1000 * MS).startswith("Without this the run is 109 ms (11 %) shorter")
+    assert run_words.of_gain(gain(110), 100 * MS, 1000 * MS).startswith(
+        "Without this and the waits that it causes the run"
+    )

@@ -1,7 +1,7 @@
-"""Words of the first screen: one template per kind of fact, rendered once."""
+"""Words of a run: its step, its losses, who is late, its gaps and slow steps."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from causeway.core.codes import (
     BY_KERNEL,
@@ -16,26 +16,16 @@ from causeway.core.codes import (
     IN_RANGE,
     IN_SAMPLED,
     LOADER,
+    MEMSET_KIND,
     NO_LAUNCHER,
 )
-from causeway.core.feature_registry import record_of
 from causeway.core.formatting import count, counted, elided, first_of, quantity, significant, time
 from causeway.core.names.kernel_words import kernel_words
-from causeway.core.names.work_classes import OTHER, WHOLE_GRAPHS
 from causeway.core.schemas import Row
-from causeway.findings.first_screen.counted_work import CounterFact, PeakFact
-from causeway.findings.first_screen.device_differences import ApartFact, SlowCopiesFact, TurnsFact
+from causeway.findings.first_screen import device_differences as differences
+from causeway.findings.first_screen import losses
 from causeway.findings.first_screen.first_steps import FirstStepFact
-from causeway.findings.first_screen.late_in_mpi import PeerFact
-from causeway.findings.first_screen.losses import (
-    CollectivesFact,
-    CopiesFact,
-    Gain,
-    LateRankFact,
-    LossFact,
-    MigrationsFact,
-    SharedFact,
-)
+from causeway.findings.first_screen.late_in_mpi import InTurnFact, PeerFact
 from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStepsFact
 from causeway.findings.first_screen.run_facts import (
     COMMUNICATION,
@@ -47,7 +37,6 @@ from causeway.findings.first_screen.run_facts import (
     OUTSIDE,
     RunFact,
 )
-from causeway.findings.first_screen.work import TableCause, VariationFact, WorkFact
 
 PARTS = {
     COMPUTE: "compute",
@@ -183,7 +172,7 @@ def detail_words(reason: str, detail: str) -> str:
     return elided(detail, LONGEST_FUNCTION)
 
 
-def reasons_in_words(fact: LossFact, devices: int) -> str:
+def reasons_in_words(fact: losses.LossFact, devices: int) -> str:
     """Return why devices are idle: the reasons with most time, and what is not explained; mean of the devices."""
     sums: dict[str, int] = {}
     total = sum(ns for _, _, ns in fact.reasons) + fact.unknown_ns
@@ -198,7 +187,7 @@ def reasons_in_words(fact: LossFact, devices: int) -> str:
     return ", ".join(f"{words} {time(ns / devices)}" for words, ns in told)
 
 
-def of_gain(gain: Gain | None, lost_ns: float, elapsed_ns: int) -> str:
+def of_gain(gain: losses.Gain | None, lost_ns: float, elapsed_ns: int) -> str:
     """Return what a run wins without a loss of so many nanoseconds per device. Where that is more than the loss by a
     hundredth of the run, it makes others wait, and their waits go with it.
     """
@@ -215,26 +204,27 @@ def of_gain(gain: Gain | None, lost_ns: float, elapsed_ns: int) -> str:
     return f"Without {without} the run is {saved}{limit}."
 
 
-def _copies(fact: LossFact, devices: int) -> str:
+def _copies(fact: losses.LossFact, devices: int) -> str:
     """Return the copies of the direction with most time, and how much goes the other way, mean of the devices."""
     first, *rest = fact.copies
     memory = f", {first.memory} memory" if first.memory not in (None, "unknown") else ""
-    copies = counted(round(first.copies / devices), "copy")
+    copies = counted(round(first.copies / devices), "call" if first.kind == MEMSET_KIND else "copy")
     also = [_moved(direction, devices) for direction in rest[:1] if direction.total_ns >= LEAST_TOLD * first.total_ns]
     return f"{_moved(first, devices, copies)}{memory}{''.join(f', and {text}' for text in also)}"
 
 
-def _moved(copies: CopiesFact, devices: int, number: str = "") -> str:
+def _moved(copies: losses.CopiesFact, devices: int, number: str = "") -> str:
     """Return what is copied in one direction, or by a kernel."""
     number = f" in {number}" if number else ""
     if copies.kind == BY_KERNEL:
         return f"{time(copies.total_ns / devices)} by the kernel {kernel_words(copies.direction)}{number}"
     size = quantity(copies.bytes / devices, "bytes") if copies.bytes else time(copies.total_ns / devices)
+    size = f"{size} set by" if copies.kind == MEMSET_KIND else size
     speed = f" at {significant(copies.gb_per_s)} GB/s" if copies.gb_per_s else ""
     return f"{size} {copies.direction}{number}{speed}"
 
 
-def _collectives(fact: CollectivesFact) -> str:
+def _collectives(fact: losses.CollectivesFact) -> str:
     size = f" of {quantity(fact.bytes, 'bytes')}" if fact.bytes else ""
     speed = f" at {significant(fact.bus_gb_per_s, 2)} GB/s (bus)" if fact.bus_gb_per_s else ""
     if fact.operation == "other":
@@ -247,7 +237,7 @@ def _between(ranges: str) -> str:
     return f"between one range {elided(ranges, LONGEST_DETAIL)} and the next"
 
 
-def loss_headline(fact: LossFact, run: RunFact) -> str:
+def loss_headline(fact: losses.LossFact, run: RunFact) -> str:
     """Return what a part of the devices' time is lost to, and why."""
     share = percent(run.share(fact.lost_ns))
     lost = time(fact.lost_ns / run.devices)
@@ -264,7 +254,7 @@ def loss_headline(fact: LossFact, run: RunFact) -> str:
     return f"No work of the rank {share} ({each}): before its first work or after its last"
 
 
-def of_loss(fact: LossFact, run: RunFact) -> str:
+def of_loss(fact: losses.LossFact, run: RunFact) -> str:
     """Return what a part of the devices' time is lost to, why, and what its removal wins."""
     words = f"{loss_headline(fact, run)}."
     if fact.part == OUTSIDE:
@@ -281,13 +271,13 @@ def of_loss(fact: LossFact, run: RunFact) -> str:
     return f"{words} {of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)}"
 
 
-def of_migrations(fact: MigrationsFact) -> str:
+def of_migrations(fact: losses.MigrationsFact) -> str:
     """Return how long pages of managed memory move while kernels run."""
     share = f"{percent(fact.under_ns / fact.kernels_ns)} of the kernels' time ({time(fact.under_ns)})"
     return f"Pages of managed memory move during {share}, most in {kernel_words(fact.kernel)}."
 
 
-def of_shared(fact: SharedFact, run: RunFact) -> str:
+def of_shared(fact: losses.SharedFact, run: RunFact) -> str:
     """Return that ranks share GPUs and wait for each other there."""
     gpus = "one GPU" if fact.gpus == 1 else f"{fact.gpus} GPUs"
     each = time(fact.waited_ns / fact.ranks)
@@ -296,7 +286,7 @@ def of_shared(fact: SharedFact, run: RunFact) -> str:
     )
 
 
-def of_turns(fact: TurnsFact, run: RunFact) -> str:
+def of_turns(fact: differences.TurnsFact, run: RunFact) -> str:
     """Return that the devices of a process take turns."""
     both = time(fact.together_ns) if fact.together_ns else "never"
     return (
@@ -305,17 +295,45 @@ def of_turns(fact: TurnsFact, run: RunFact) -> str:
     )
 
 
-def slow_devices(fact: SlowCopiesFact, run: RunFact) -> str:
+def of_uneven(fact: differences.UnevenFact, run: RunFact) -> str:
+    """Return how long each device of a process computes."""
+    each = ", ".join(f"GPU {device} {time(ns)}" for device, ns in list(fact.compute_ns.items())[:4])
+    return (
+        f"The GPUs of the process have uneven work: {each} of {time(run.elapsed_ns)}."
+        f" Split evenly, the run is up to {time(fact.saved_ns)} ({percent(fact.saved_ns / run.elapsed_ns)}) shorter."
+    )
+
+
+def of_slow_group(fact: differences.SlowGroupFact, run: RunFact) -> str:
+    """Return in which communicator collectives are slower than in others."""
+    return (
+        f"Collectives of communicator {elided(fact.communicator, LONGEST_DETAIL)} transfer for {time(fact.transfer_ns)}"
+        f" each, the same ones of others for {time(fact.others_ns)}: {time(fact.lost_ns)} longer"
+        f" ({percent(fact.lost_ns / run.elapsed_ns)} of the run)."
+    )
+
+
+def of_in_turn(fact: InTurnFact, run: RunFact) -> str:
+    """Return how often each rank is last in collectives of MPI, and what they wait."""
+    often = ", ".join(f"rank {rank} {count(last)}" for rank, last in fact.last[:8])
+    return (
+        f"No rank is always last in collectives of MPI: {often} of {count(sum(last for _, last in fact.last))} times."
+        f" Each waits {time(fact.waited_ns)} ({percent(fact.waited_ns / run.elapsed_ns)} of the run) for the last."
+    )
+
+
+def slow_devices(fact: differences.SlowCopiesFact, run: RunFact) -> str:
     """Return which devices copy more slowly: ranks, or GPUs of one rank."""
     numbers = fact.ranks if run.ranks > 1 else sorted({device for _, device in fact.slow})
     return f"{'rank' if run.ranks > 1 else 'GPU'}{'s' if len(numbers) > 1 else ''} {first_of(numbers, 4)}"
 
 
-def of_slow_copies(fact: SlowCopiesFact, run: RunFact) -> str:
+def of_slow_copies(fact: differences.SlowCopiesFact, run: RunFact) -> str:
     """Return which devices copy more slowly than the others, and what that costs them."""
-    slow = f"{significant(fact.gb_per_s)} GB/s on {slow_devices(fact, run)}"
+    slow, others = (f" ({kind} memory)" for kind in fact.memory) if fact.memory else ("", "")
+    slow = f"{significant(fact.gb_per_s)} GB/s on {slow_devices(fact, run)}{slow}"
     return (
-        f"Copies {fact.direction} run at {slow}, at {significant(fact.others_gb_per_s)} GB/s on the others:"
+        f"Copies {fact.direction} run at {slow}, at {significant(fact.others_gb_per_s)} GB/s on the others{others}:"
         f" {time(fact.lost_ns)} longer ({percent(fact.lost_ns / run.elapsed_ns)} of the run)."
     )
 
@@ -330,7 +348,7 @@ def of_calls(rank: Row, ranks: int) -> str:
     return f"By their calls, {counted(rank['steps'], 'step')}{whose} with {launches}{empty}{kernels}."
 
 
-def late_headline(fact: LateRankFact) -> str:
+def late_headline(fact: losses.LateRankFact) -> str:
     """Return which rank the others wait for, why, and how long."""
     several = len(fact.ranks) > 1
     who = f"Ranks {first_of(fact.ranks)}" if several else f"Rank {fact.ranks[0]}"
@@ -345,7 +363,7 @@ def late_headline(fact: LateRankFact) -> str:
     return f"{who} {'are' if several else 'is'} {often}{why}. {waits[0].upper()}{waits[1:]}{rare}"
 
 
-def of_late_rank(fact: LateRankFact, run: RunFact) -> str:
+def of_late_rank(fact: losses.LateRankFact, run: RunFact) -> str:
     """Return which rank the others wait for, why, and what the run wins without that."""
     saved = min(fact.saved_ns, run.elapsed_ns)
     bound = "up to " if fact.is_bound else ""
@@ -434,167 +452,3 @@ def of_first_step(fact: FirstStepFact) -> str:
         f"The first step ({fact.step}) takes {time(fact.duration_ns)}, the others {time(fact.usual_ns)}:"
         f" {time(fact.part_ns)} more {PARTS[fact.part]}{which}"
     )
-
-
-def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
-    """Return what fills the kernels' time: classes from a fiftieth on, where their work is known, then the kernel with
-    most and what of a device it fills.
-    """
-    total = sum(fact.total_ns for fact in classes)
-    classified = [fact for fact in classes if fact.name != OTHER]
-    is_known = sum(fact.total_ns for fact in classified) >= MOST_OF_RUN * total / 2
-    graphs = [fact for fact in classes if fact.name == WHOLE_GRAPHS]
-    ranked = classes if is_known else sorted([*kernels, *graphs], key=lambda fact: -fact.total_ns)
-    shown = [fact for fact in ranked if fact.total_ns >= 0.02 * total][:4]
-    parts = [f"{fact.name} {percent(fact.total_ns / total)}" for fact in shown]
-    first = next((fact for fact in kernels if fact.total_ns <= total), kernels[0] if kernels else None)
-    if first is None or 2 * first.total_ns < 0.1 * total:
-        return f"{time(total)} of kernels: {', '.join(parts)}."
-    filled = ""
-    if first.filled is not None and first.filled < 0.95:
-        filled = f" (its blocks fill {percent(first.filled)} of a device)"
-    launches = f"in {counted(first.launches, 'launch')}{filled}"
-    if shown and shown[0] == first:
-        return f"{time(total)} of kernels: {', '.join([f'{parts[0]} {launches}', *parts[1:]])}."
-    most = f"{first.name}: {percent(first.total_ns / total)} {launches}"
-    return f"{time(total)} of kernels: {', '.join(parts)}. Most in one kernel, {most}."
-
-
-BOUND = 0.6
-"""Share of a device's peak from which a kernel is bound by it, as NVIDIA's rules for Nsight Compute have it."""
-LITTLE_ALLOWED = 0.5
-"""Occupancy that launches can have at most, below which that is said to limit a kernel that nothing binds."""
-
-
-def of_peak(fact: PeakFact) -> str:
-    """Return what a kernel reaches of its device."""
-    shares = {"compute": fact.compute, "memory": fact.memory}
-    measured = {name: share for name, share in shares.items() if share is not None}
-    parts = [f"{name} {percent(share)} of peak" for name, share in measured.items()]
-    parts += [f"occupancy {percent(fact.occupancy)}"] if fact.occupancy is not None else []
-    level = _level(fact)
-    bound = [name for name, share in measured.items() if share >= BOUND or (name == "memory" and level)]
-    why = "small launches or latency"
-    allowed = 1.0 if fact.allowed is None else fact.allowed
-    reached = fact.occupancy is None or 2 * fact.occupancy >= allowed
-    if reached and allowed < LITTLE_ALLOWED and fact.limited_by is not None:
-        allow = "allows" if fact.limited_by == "shared memory" else "allow"
-        why = f"its {fact.limited_by} {allow} {percent(allowed)} of the warps at once"
-    verdict = f"; bound by neither: {why}" if len(measured) > 1 else ""
-    verdict = f"; bound by {' and '.join(bound)}{level}" if bound else verdict
-    weight = time(fact.total_ns) if fact.total_ns else counted(fact.launches, "launch")
-    return f"{fact.kernel} ({weight}): {', '.join(parts)}{verdict}."
-
-
-def _level(fact: PeakFact) -> str:
-    """Return the level of memory that binds a kernel, where that is a cache and its DRAM is half idle beside it: also
-    where all of memory counts less, as what Nsight Compute takes for it may leave out the first level.
-    """
-    dram = fact.levels.get("DRAM", fact.memory or 0.0)
-    level = max(fact.levels, key=lambda name: fact.levels[name], default="DRAM")
-    share = fact.levels.get(level, 0.0)
-    if level == "DRAM" or share < BOUND or 2 * dram > share:
-        return ""
-    return f", of it {level} at {percent(share)}, with DRAM at {percent(dram)}: uncoalesced or repeated accesses"
-
-
-def of_counter(fact: CounterFact) -> str:
-    """Return what a counter adds up to, and where most of it is."""
-    total = quantity(fact.total, fact.unit)
-    return f"{record_of(fact.name).label}: {total} in all, {percent(fact.share)} in {kernel_words(fact.kernel)}."
-
-
-def of_means(means: Sequence[tuple[str, str, float]]) -> str:
-    """Return the means of counters that do not add up."""
-    in_signs = [(record_of(name).label, unit.replace("percent", "%"), mean) for name, unit, mean in means]
-    each = ", ".join(f"{label} {quantity(mean, unit)}" for label, unit, mean in in_signs)
-    return f"On average: {each}."
-
-
-def _cause(feature: str, level: str | None, change_percent: float | None) -> str:
-    """Return a cause, and what it changes of the mean."""
-    change = ""
-    if change_percent is not None and abs(change_percent) >= 1:
-        change = f" ({_signed(change_percent)} of the mean)"
-    return f"{record_of(feature).label}{f' = {level}' if level else ''}{change}"
-
-
-def of_cause(cause: TableCause, target: str) -> str:
-    """Return what a supported cause of a table's column explains, and how it changes the mean, else the spread."""
-    row = cause.row
-    name = record_of(row["feature"]).label
-    unless = f", unless it is computed from {target}" if row["determines_time"] else ""
-    where = "from low to high values"
-    if row["level"]:
-        name, where = f"{name} = {row['level']}", "there"
-    of = f" of {kernel_words(cause.kernel)}" if cause.kernel else ""
-    change = row["mean_change_percent"] or 0.0
-    how = f": {where} {_signed(change)} of the mean" if abs(change) >= 1 else ""
-    if not how and (row["spread_change_low"] or 0.0) > 0:
-        how = f": {where} {_signed(row['spread_change_percent'])} of the spread; the mean stays"
-    return f"{name} explains {percent(row['variance_percent'] / 100)} of the variance{of}{unless}{how}."
-
-
-def _signed(change_percent: float) -> str:
-    return f"{'+' if change_percent > 0 else '−'}{significant(abs(change_percent), 2)} %"
-
-
-def of_no_cause(graphs: Sequence[Row], deviation: float | None) -> str:
-    """Return that no column is a supported cause, by how much the rows deviate from their mean (a share of it), and
-    what correlates with the measured value otherwise.
-    """
-    beyond = max(filter(None, (graph.get("beyond") for graph in graphs)), key=lambda goes: goes["share"], default=None)
-    rows = count(max(graph["n_rows"] for graph in graphs))
-    spread = f", which deviate from their mean by {percent(deviation)} on average" if deviation is not None else ""
-    nothing = f"No column is a supported cause, in {rows} rows{spread}."
-    if beyond is None:
-        return nothing
-    names = " and ".join(record_of(name).label for name in beyond["features"])
-    what = f"{names} one row earlier correlates" if beyond["is_earlier"] else f"{names} together correlate"
-    return f"{nothing} But {what} with it: {percent(beyond['share'])} of the variance."
-
-
-def of_apart(fact: ApartFact, target: str, unit: str) -> str:
-    """Return which place of a table stands apart, by how much, and with which clock."""
-    change = fact.mean / fact.others - 1 if fact.others else 0.0
-    by = f" ({'+' if change > 0 else '−'}{percent(abs(change))})" if change else ""
-    clock = ""
-    if fact.clock is not None:
-        name, there, elsewhere = fact.clock
-        clock = f" There {name} is {significant(there, 4)}, elsewhere {significant(elsewhere, 4)}."
-    where = ", ".join(map(" ".join, fact.levels))
-    return (
-        f"{where}: mean {target} of {count(fact.rows)} rows {quantity(fact.mean, unit)},"
-        f" {quantity(fact.others, unit)} in the others{by}. That is {percent(fact.share)} of the variance.{clock}"
-    )
-
-
-def of_variation(fact: VariationFact, run: RunFact) -> str:
-    """Return how a kernel varies, the cause where one is supported, and the price; of a trend both ends."""
-    kernel = kernel_words(fact.name)
-    if (trend := fact.trend) is not None:
-        since = f", at {time(trend.since_ns)}" if trend.since_ns is not None else ""
-        how = f"a jump that stays{since}" if trend.is_jump else "a trend over the run"
-        clock = ""
-        if trend.clock is not None:
-            name, was, now = trend.clock
-            rates = f"{significant(was / 1e9)} to {significant(now / 1e9)} GHz"
-            clock = f" Meanwhile {name.removesuffix('_hz').replace('_', ' ')} changes from {rates}."
-        whose = "launches" if trend.rank is None or run.ranks < 2 else f"launches on rank {trend.rank} alone"
-        of = (
-            f"the first tenth of {whose}"
-            if whose != "launches"
-            else f"the first tenth of {count(fact.launches)} launches"
-        )
-        return f"{kernel}: {time(trend.begins_ns)} in {of}, {time(trend.ends_ns)} in the last: {how}, not noise.{clock}"
-    low, middle, high = (time(value) for value in fact.quartiles_ns)
-    half = f"half of {count(fact.launches)} launches {low} to {high}"
-    why = "no cause is supported"
-    if fact.after_pause_ns is not None:
-        why = f"after a pause of the device it takes {time(fact.after_pause_ns)}"
-    if fact.cause is not None:
-        why = f"cause: {_cause(fact.cause, fact.level, fact.change_percent)}"
-    each = " per GPU" if run.devices > 1 else ""
-    price = f"{time(fact.cost_ns / run.devices)}{each} ({percent(run.share(fact.cost_ns))})"
-    varies = f"{kernel}: median {middle}, {half}, longest {time(fact.longest_ns)}. {why[0].upper()}{why[1:]}"
-    return f"{varies}. Launches above their mean take {price} more."
