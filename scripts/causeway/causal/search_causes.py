@@ -44,7 +44,7 @@ from causeway.causal.models.scope_model import GML, TABLE, ScopeModel, read_mode
 from causeway.causal.models.slow_launches import write_slow_launches
 from causeway.causal.preparation.known_relations import with_kernel_names
 from causeway.causal.report.across_kernels import borne_out, correct, with_kernels_variance
-from causeway.causal.report.documents import across_kernels_rows, write_rows, write_scope
+from causeway.causal.report.documents import write_rows, write_scope
 from causeway.causal.report.kernel_effects import effects_over_kernels
 from causeway.core.errors import TableError
 from causeway.core.logs import LOG
@@ -347,7 +347,7 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
         write_scope(outcome, folder / scope)
     write_slow_launches(search.folder, kernels, search.dataset, search.seed)
     facts = {"dataset": search.dataset, "target": search.target}
-    effects = across_kernels_rows(effects_over_kernels(kernels, variances))
+    effects = effects_over_kernels(kernels, variances)
     write_rows(effects, folder / "across_kernels.parquet", "across_kernels", facts)
     if search.causes.get("as_published"):
         blocks = row_blocks(search.features)
