@@ -170,7 +170,7 @@ def causes_without(
     some = [
         values[i] for i in np.argsort(-near, kind="stable")[:NEAREST] if values[i].ndim > 1 or near[i] <= SIMILARITY
     ]
-    problem = Problem.of(build_basis(some, centring), len(some), size, max(len(values), 1))
+    problem = Problem(build_basis(some, centring), len(some), size, max(len(values), 1))
     bases = [
         problem.basis.columns[:, problem.basis.of(i)].astype(float)
         for i in (forward(problem, response) if some else [])

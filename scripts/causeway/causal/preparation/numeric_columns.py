@@ -92,7 +92,7 @@ def better_standardised(in_unit: list[np.ndarray], standardised: list[np.ndarray
         centring.weighted(response) for response in (values, scale_response(centring.centred(deviation), rows.weight))
     ]
     for columns in (in_unit, standardised):
-        problem = Problem.of(build_basis(columns, centring), len(columns), independent_rows(rows))
+        problem = Problem(build_basis(columns, centring), len(columns), independent_rows(rows))
         scores.append(
             np.min([fit_scores(LinearModel(problem, response)) for response in responses], axis=0).clip(max=0.0)
         )  # 0: left out

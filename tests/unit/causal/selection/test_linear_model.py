@@ -16,7 +16,7 @@ from causeway.causal.statistics.basis import GroupCentring, build_basis
 def problem_of(columns):
     n = columns[0].shape[0]
     centring = GroupCentring(np.zeros(n, int), np.ones(n))
-    return Problem.of(build_basis(columns, centring), len(columns), float(n)), centring
+    return Problem(build_basis(columns, centring), len(columns), float(n)), centring
 
 
 def test_partial_f_of_a_candidate_equals_the_textbook():
