@@ -373,10 +373,10 @@ def significance_level(problem: Problem, rank: int) -> float:
     return (ALPHA if problem.n_independent < FEW_ROWS else min(ALPHA * rank, MAX_ALPHA)) / problem.n_tests
 
 
-def best_test(model: LinearModel, excluded: set[int], limit: float, least_size: float = FEWEST_ROWS) -> Test | None:
+def best_test(model: LinearModel, excluded: set[int], limit: float) -> Test | None:
     """Return the most significant candidate outside `excluded` whose p-value is at most `limit`; None if there is none.
 
-    With fewer effective rows than `least_size` it counts for none.
+    With fewer effective rows than `FEWEST_ROWS` it counts for none.
 
     The residual's autocorrelation is taken with the candidate in the model: a true cause that changes slowly leaves
     white noise and is found, a chance resemblance of two slow series leaves a slow residual and is not.
@@ -393,10 +393,10 @@ def best_test(model: LinearModel, excluded: set[int], limit: float, least_size: 
             continue
         residual, _ = model.residual_with(problem.basis.columns[:, problem.basis.of(int(candidate))])
         size = effective_test_size(problem, int(candidate), residual)
+        if size < FEWEST_ROWS:
+            continue
         index = [candidate]
-        p_value = (
-            float(model.tests(explained[index], df[index], np.asarray([size]))[0][0]) if size >= least_size else 1.0
-        )
+        p_value = float(model.tests(explained[index], df[index], np.asarray([size]))[0][0])
         if p_value <= limit and (best is None or p_value < best.p_value):
             best = Test(int(candidate), p_value, float(partial[candidate]), size)
             if p_value == 0.0:
