@@ -27,7 +27,7 @@ from causeway.causal.effects.interventions import intervention_model_of, interve
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.user_interventions import UserIntervention, user_what_ifs
 from causeway.causal.examination.context_graph import context_graph
-from causeway.causal.examination.falsification import LASTING, falsify, is_lasting, refuted_by
+from causeway.causal.examination.falsification import LASTING, falsify, is_lasting, is_refuted
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.logs import LOG
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
@@ -159,7 +159,7 @@ def marked(arrows: Sequence[Arrow], attempts: Sequence[Refutation]) -> tuple[Arr
     """
     marked_arrows = []
     for arrow in arrows:
-        if arrow.verdict == SUPPORTED and refuted_by(attempts, arrow.name):
+        if arrow.verdict == SUPPORTED and is_refuted(attempts, arrow.name):
             marked_arrows.append(replace(arrow, verdict=REFUTED))
         elif arrow.verdict == SUPPORTED and is_lasting(attempts, arrow.name):
             marked_arrows.append(replace(arrow, verdict=INCONCLUSIVE, weakness=LASTING))

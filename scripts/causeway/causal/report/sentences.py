@@ -20,7 +20,7 @@ from causeway.causal.data.outcome import (
 )
 from causeway.causal.data.scopes import NOT_SEARCHED
 from causeway.causal.effects.interventions import NONE
-from causeway.causal.examination.falsification import refuted_by
+from causeway.causal.examination.falsification import FUTURE
 from causeway.causal.selection.linear_model import FEW_ROWS
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import (
@@ -109,10 +109,7 @@ def _weakness(arrow: Arrow, outcome: Outcome) -> str:
     """Return the reason of a verdict other than supported."""
     if arrow.weakness:
         return arrow.weakness
-    if arrow.verdict != REFUTED:
-        return FEW
-    attempts = refuted_by(outcome.examination.refutations, arrow.name)
-    return f"it does not survive {' and '.join(name.replace('_', ' ') for name in attempts)}"
+    return f"it does not survive {FUTURE.replace('_', ' ')}" if arrow.verdict == REFUTED else FEW
 
 
 def _setting(arrow: Arrow, outcome: Outcome) -> WhatIf | None:
