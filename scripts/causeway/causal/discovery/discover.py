@@ -82,8 +82,8 @@ def promote_better_members(stages: Stages, prepared: Prepared) -> bool:
             if candidate is not stage.pruner.candidates[index]:  # replaced since the search
                 continue
             others = [name for name in candidate.members if name in prepared.stand_ins]
-            if not _computed(candidate):  # a rate or ratio may hold the measured time itself and would win by that
-                others = [name for name in others if not _computed(prepared.stand_ins[name])]
+            if candidate.unit not in RELATIVE_UNITS:  # a ratio may hold the measured time itself and would win by that
+                others = [name for name in others if prepared.stand_ins[name].unit not in RELATIVE_UNITS]
             if not others:
                 continue
             best = _best(stage, index, others, prepared)
@@ -91,11 +91,6 @@ def promote_better_members(stages: Stages, prepared: Prepared) -> bool:
                 prepared.promote(best)
                 changed = True
     return changed
-
-
-def _computed(candidate: Candidate) -> bool:
-    """Tell whether a column is a rate or ratio, by its unit; parts of a sum are counted like the whole."""
-    return candidate.unit in RELATIVE_UNITS
 
 
 def _best(stage: Stage, index: int, names: list[str], prepared: Prepared) -> str | None:
@@ -163,8 +158,7 @@ def effects_of_time(
             np.maximum((1 - plain[own] ** 2) * (1 - with_time[own] ** 2), 1e-12)
         )
         tells = causes & (n * plain[own] ** 2 > RELATED) & (n * left**2 > RELATED)
-        through_time = _is_rest(plain[own], given[own], n)
-        through_time &= _is_rest(as_measured[1 + own, 1:], given_measured[own], n)
+        through_time = n * np.maximum(given[own] ** 2, given_measured[own] ** 2) < UNRELATED
         if tells.any() and np.all(through_time[causes]):
             reasons[candidates[index].name] = FOLLOWS_TIME
     return reasons
@@ -176,11 +170,6 @@ def _with_time_first(stages: Stages, time: np.ndarray, columns: Sequence[np.ndar
     lengths = np.sqrt((unit**2).sum(axis=0))
     unit /= np.where(lengths > 0, lengths, 1.0)
     return unit.T @ unit
-
-
-def _is_rest(plain: np.ndarray, given: np.ndarray, n: float) -> np.ndarray:
-    """Tell which correlations given the time are nothing, or a rest of what they are without it."""
-    return n * given**2 < UNRELATED
 
 
 def _given_time(correlations: np.ndarray, with_time: np.ndarray) -> np.ndarray:
@@ -320,11 +309,7 @@ def _discover(
         outcome,
         n_effective=n_effective,
         dropped=tuple(sorted((*prepared.dropped, *refused), key=lambda drop: drop.feature)),
-        notes=(
-            *notes,
-            *pooled,
-            *prepared.notes,
-        ),
+        notes=(*notes, *pooled, *prepared.notes),
         p_value=scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between),
     )
     if not arrows and n_effective < REFUSED_BELOW:

@@ -105,7 +105,9 @@ def without_definition(columns: Sequence[Feature], rows: Observations, target: s
     centring = GroupCentring(rows.configuration, rows.weight)
     deviation = centring.centred(rows.signed)
     unit = _units(deviation, rows)
-    design = [*map(_as_numbers, defining), rows.mean, rows.configuration.astype(float)]
+    # what is missing is a value of its own: sizes are never negative
+    known = [np.nan_to_num(_numbers(column).astype(float), nan=-1.0) for column in defining]
+    design = [*known, rows.mean, rows.configuration.astype(float)]
     predicted = unit * _cross_fitted(design, deviation / unit, rows.weight, seed)
     left = centring.centred(deviation - predicted)
     before = float(rows.weight @ (deviation / unit) ** 2)
@@ -120,13 +122,6 @@ def without_definition(columns: Sequence[Feature], rows: Observations, target: s
         taken_out=rows.signed - left,
     )
     return WithoutDefinition(rows=freed, dropped=names, explained=1.0 - after / before)
-
-
-def _as_numbers(column: Feature) -> np.ndarray:
-    """Return a column as numbers, a category by the codes of its levels; what is missing is a value of its own."""
-    if column.values.dtype == object:
-        return distinct_texts(column.values.tolist(), "")[1].astype(float)
-    return np.nan_to_num(np.asarray(column.values, dtype=float), nan=-1.0)  # sizes are never negative
 
 
 def _cross_fitted(features: Sequence[np.ndarray], response: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
@@ -299,10 +294,7 @@ def _groups(configuration: np.ndarray, features: Sequence[Feature]) -> np.ndarra
     """Return the number of the group of each row: those of one configuration that agree in all features."""
     codes = configuration
     for feature in features:
-        is_text = feature.values.dtype == object
-        distinct, own = (
-            distinct_texts(feature.values.tolist()) if is_text else np.unique(feature.values, return_inverse=True)
-        )
+        distinct, own = np.unique(_numbers(feature), return_inverse=True)
         codes = np.unique(codes.astype(np.int64) * distinct.size + own, return_inverse=True)[1]
     return codes
 
@@ -461,9 +453,8 @@ def _recorded(columns: Sequence[Feature]) -> dict[str, Feature]:
 
 def _numbers(feature: Feature) -> np.ndarray:
     """Return the values of a feature, the numbers of its levels where it has such."""
-    if feature.values.dtype != object:
-        return feature.values
-    return distinct_texts(feature.values.tolist())[1]
+    is_text = feature.values.dtype == object
+    return distinct_texts(feature.values.tolist(), "")[1] if is_text else feature.values
 
 
 def _information(
