@@ -25,7 +25,7 @@ from causeway.causal.preparation.numeric_columns import (
     winsorised,
 )
 from causeway.causal.preparation.prepared import Prepared
-from causeway.causal.preparation.target_leakage import MeasuredColumns, correlation_matrix, leaked_features
+from causeway.causal.preparation.target_leakage import ExactRelations, correlation_matrix, leaked_features
 from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, cluster_columns, medoids, normal_scores
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import counted
@@ -202,18 +202,16 @@ def _without_leaked(
                 centring=centring,
                 size=size,
             )
-            leaked[positions] |= leaked_features(
-                MeasuredColumns(
-                    measured=centred,
-                    columns=columns,
-                    logarithmic=logarithmic,
-                    level=1.0 if logarithmic else float(np.average(measured, weights=rows.weight)),
-                    in_time_unit=np.asarray([has_time_unit(numbers[i].column.unit) for i in positions]),
-                ),
-                np.asarray([numbers[i].is_computed for i in positions]),
-                attribution.leaked_member,
-                attribution.exact_as_measured,
+            relations = ExactRelations(
+                centred,
+                columns,
+                logarithmic=logarithmic,
+                level=1.0 if logarithmic else float(np.average(measured, weights=rows.weight)),
+                in_time_unit=np.asarray([has_time_unit(numbers[i].column.unit) for i in positions]),
+                as_measured=attribution.exact_as_measured,
             )
+            computed = np.asarray([numbers[i].is_computed for i in positions])
+            leaked[positions] |= leaked_features(relations, computed, attribution.leaked_member)
     for i in np.flatnonzero(leaked):
         prepared.drop(numbers[i].name, LEAKED)
     sources = [*by_name, *(number for number, drop in zip(numbers, leaked, strict=True) if drop)]
