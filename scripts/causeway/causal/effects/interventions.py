@@ -8,7 +8,7 @@ A cause may be set to values that were observed, alone and together with the oth
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -207,29 +207,32 @@ NOT_TOLD = "refused: it is not known whether grids count blocks or threads, so n
 NO_OTHER = "refused: no kernel was launched with another value"
 
 
-@dataclass
 class InterventionModel:
     """What the what-ifs of a scope are computed from.
 
-    Attributes
+    Parameters
     ----------
     times : ScopeTimes
-    within : list of Arrow
-        Causes that vary within configurations; `support` is of them, None without any.
-    configured : list of Arrow
-        Causes at the configuration level.
-    support : Support or None
+    arrows : sequence of Arrow
+
+    Attributes
+    ----------
+    evidence : Evidence
+        What the causes were read from.
+    within, configured : list of Arrow
+        Causes that vary within configurations, and those at the configuration level.
     """
 
-    times: ScopeTimes
-    within: list[Arrow]
-    configured: list[Arrow]
-    support: Support | None = None
+    def __init__(self, times: ScopeTimes, arrows: Sequence[Arrow]) -> None:
+        self.times = times
+        self.evidence = times.evidence
+        self.within = [arrow for arrow in arrows if arrow.stage != CONFIGURATION]
+        self.configured = [arrow for arrow in arrows if arrow.stage == CONFIGURATION]
 
-    @property
-    def evidence(self) -> Evidence:
-        """What the causes were read from."""
-        return self.times.evidence
+    @cached_property
+    def support(self) -> Support:
+        """What was observed of the causes within configurations, of which there is one."""
+        return Support([self.times.values[arrow.name][self.times.used] for arrow in self.within])
 
     def outside(self, donors: Mapping[str, np.ndarray]) -> float:
         """Return the share of the launches, 0 to 1, that donors would make unlike any launch.
@@ -239,21 +242,12 @@ class InterventionModel:
         donors : mapping of str to ndarray of int, shape (n_used,)
             By cause the row whose value each row takes, -1 for none.
         """
-        if self.support is None:
-            return 0.0
         positions = {arrow.name: index for index, arrow in enumerate(self.within)}
         return self.support.outside({positions[name]: rows for name, rows in donors.items()}, self.times.weight)
 
     def constant_target(self) -> bool:
         """Tell whether the target is zero in all used rows."""
         return not np.any(self.evidence.rows.target[self.times.used])
-
-
-def intervention_model_of(times: ScopeTimes, arrows: Sequence[Arrow]) -> InterventionModel:
-    """Return what the what-ifs of some causes are computed from."""
-    within = [arrow for arrow in arrows if arrow.stage != CONFIGURATION]
-    support = Support([times.values[arrow.name][times.used] for arrow in within]) if within else None
-    return InterventionModel(times, within, [arrow for arrow in arrows if arrow.stage == CONFIGURATION], support)
 
 
 def what_ifs(model: InterventionModel, arrows: Sequence[Arrow]) -> list[WhatIf]:
