@@ -7,7 +7,7 @@ cause drowns: of the one, small kernels show nothing; of the other, what saturat
 counter is taken on the scale on which most of them explain the target better, or on which it clearly does itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -123,9 +123,8 @@ class NumericColumn:
     searched : ndarray of float
         What the search takes, one of these two.
     logs : ndarray of float or None
-        Logarithms, centred, with zeros at a floor; None if a value is negative or few are positive.
-    positive : ndarray of bool
-        Where the value is known and above 0.
+        Logarithms, centred; of bytes, whose values are logarithms already, the values. None unless all values are
+        known and above 0.
     """
 
     column: Feature
@@ -136,7 +135,6 @@ class NumericColumn:
     standardised: np.ndarray = field(init=False)
     searched: np.ndarray = field(init=False)
     logs: np.ndarray | None = None
-    positive: np.ndarray = field(init=False)
 
     @property
     def is_counter(self) -> bool:
@@ -153,17 +151,11 @@ class NumericColumn:
         """Whether name or unit says that it is computed from others, or counts a part of what another one counts."""
         return derived_name(self.name) or self.column.unit in RELATIVE_UNITS
 
-    @property
-    def log_scale(self) -> np.ndarray | None:
-        """The centred logarithms; of bytes, whose values are logarithms already, the values."""
-        return self.centred if self.column.unit == "bytes" else self.logs
-
     def centre(self, centring: GroupCentring) -> None:
-        """Work out `centred`, `positive` and `logs`."""
+        """Work out `centred` and `logs`."""
         self.centred = centring.centred(self.values)
-        self.positive = (self.values > 0) & self.recorded
-        if self.positive.all():
-            self.logs = centring.centred(np.log(self.values))
+        if np.all((self.values > 0) & self.recorded):
+            self.logs = self.centred if self.column.unit == "bytes" else centring.centred(np.log(self.values))
 
     def measured_only(self) -> "NumericColumn":
         """Return the column without what was worked out from it, to save memory."""
@@ -225,12 +217,14 @@ def prepared_again(number: NumericColumn, rows: Observations, centring: GroupCen
 
 def final_values(numbers: Sequence[NumericColumn]) -> list[np.ndarray]:
     """Return the values of numeric columns as candidates hold them, float32: winsorised, in standard deviations."""
-    step = max(1, AT_ONCE // max(numbers[0].centred.size, 1))
-    columns = []
-    for first in range(0, len(numbers), step):
-        block = winsorised(np.column_stack([number.searched for number in numbers[first : first + step]]))
-        columns += list(np.ascontiguousarray(block.T, dtype=np.float32))
-    return columns
+    return [column.astype(np.float32) for column in each_winsorised([number.searched for number in numbers])]
+
+
+def each_winsorised(columns: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield columns, shape (n_rows,) each, winsorised; few are held at once."""
+    step = max(1, AT_ONCE // max(columns[0].size, 1))
+    for first in range(0, len(columns), step):
+        yield from np.ascontiguousarray(winsorised(np.column_stack(columns[first : first + step])).T)
 
 
 def winsorised(columns: np.ndarray) -> np.ndarray:
