@@ -210,23 +210,15 @@ class Share:
     value_effect: Estimate
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shares:
-    """The shares of all causes by name, and what no cause carries of both variances, percent; all sum to 100."""
-
-    of: Mapping[str, Share]
-    unexplained: Estimate
-    unexplained_variance: Estimate
-
-
 def shares_of(
     times: ScopeTimes,
     evidence: Evidence,
     directions: Mapping[str, np.ndarray],
     effects: Sequence[ConfigurationEffect],
     mediated: Sequence[Cause] = (),
-) -> Shares:
-    """Return the shares of the causes.
+) -> tuple[dict[str, Share], Estimate, Estimate]:
+    """Return the shares of the causes by name, and what no cause carries of the variance of the target and of that of
+    the value, percent; all sum to 100.
 
     Parameters
     ----------
@@ -266,7 +258,7 @@ def shares_of(
         contribution, variance = (times.share(row) for row in percent[:, index])
         shares[name] = Share(contribution=contribution, variance=variance, effect=effect, value_effect=value_effect)
     rest, rest_of_value = (times.share(row) for row in percent[:, -1])
-    return Shares(of=shares, unexplained=rest, unexplained_variance=rest_of_value)
+    return shares, rest, rest_of_value
 
 
 def _kernels_alike(scale: np.ndarray, times: ScopeTimes, evidence: Evidence) -> np.ndarray:
@@ -487,10 +479,10 @@ def weigh(
     directions = {name: comparison.direction for name, comparison in compared.items()}
     effects = [parent.effect for parent in parents if parent.effect is not None]
     mediated = [parent for parent in parents if parent.through]
-    shares = shares_of(times, evidence, directions, effects, mediated)
-    arrows = [_arrow(parent, compared.get(parent.name), shares.of[parent.name], times) for parent in parents]
+    shares, rest, rest_of_value = shares_of(times, evidence, directions, effects, mediated)
+    arrows = [_arrow(parent, compared.get(parent.name), shares[parent.name], times) for parent in parents]
     arrows.sort(key=lambda arrow: (-arrow.variance.value, -arrow.contribution.value, arrow.name))
-    return tuple(arrows), shares.unexplained, shares.unexplained_variance, times
+    return tuple(arrows), rest, rest_of_value, times
 
 
 def _kernels_of(values: np.ndarray, rows: Observations) -> tuple[str, ...]:
@@ -518,10 +510,7 @@ def _arrow(parent: Parent, compared: Compared | None, share: Share, times: Scope
         sign_of=about,
         level=listed(levels) if levels else "",
         levels=levels,
-        effect=share.effect,
-        value_effect=share.value_effect,
-        contribution=share.contribution,
-        variance=share.variance,
+        **vars(share),
         p_value=parent.p_value,
         robustness=robustness_value(parent.partial_r2),
         n_effective=parent.n_effective,
