@@ -225,9 +225,8 @@ def is_affine_image(column: np.ndarray, other: np.ndarray) -> bool:
     (True, False)
     """
     rows = np.isfinite(column) & np.isfinite(other)
-    (few, y), (many, x) = sorted(
-        ((np.unique(series[rows]).size, series[rows]) for series in (column, other)), key=_first
-    )
+    y, x = sorted((column[rows], other[rows]), key=lambda series: np.unique(series).size)
+    few, many = (np.unique(series).size for series in (y, x))
     if many < FEWEST_ROWS or few < FEW_VALUES:
         return False
     y_unit, x_unit = (np.abs(series).max() for series in (y, x))
@@ -242,10 +241,6 @@ def is_affine_image(column: np.ndarray, other: np.ndarray) -> bool:
     if few >= FEWEST_ROWS:
         return bool(left <= min(rounding, MISFIT * spread))
     return bool(np.abs(residual).max() <= BEYOND_STEP * rounding and left >= LEAST_ROUNDING * rounding)
-
-
-def _first(pair: tuple[int, np.ndarray]) -> int:
-    return pair[0]
 
 
 def _step(values: np.ndarray) -> float:
