@@ -233,11 +233,11 @@ class Pruner:
             if not alternatives:
                 continue
             model = self.others_model(response, others, (candidate, *alternatives))
-            own = self._residual_with(model, candidate, others)
-            score = {
-                alternative: n_rows * np.log(self._residual_with(model, alternative, others) / own)
-                for alternative in alternatives
+            left = {
+                column: self._left_with(model, (column,), others, self.flexible(column))[0]
+                for column in (candidate, *alternatives)
             }
+            score = {other: n_rows * np.log(left[other] / left[candidate]) for other in alternatives}
             named = derived_name(column.name)
             if not named:
                 score = {
@@ -264,17 +264,11 @@ class Pruner:
         candidate : int
         raw, others : list of int
         """
+        n_rows = self.problem.n_independent
 
         def criterion(members: tuple[int, ...]) -> float:
-            firsts = [self.candidates[member].first for member in members]
-            products = [first * self.candidates[other].first for first in firsts for other in others]
-            products += [first * second for first, second in itertools.combinations(firsts, 2)]
-            parts = [self.problem.basis.columns[:, self.problem.basis.of(member)].astype(float) for member in members]
-            if products:
-                parts.append(unit_columns(self.centring.weighted(np.column_stack(products))))
-            rest, df = model.residual_with(np.hstack(parts))
-            n_rows = self.problem.n_independent
-            return n_rows * float(np.log(max(float(rest @ rest), 1e-300))) + df * float(np.log(n_rows))
+            left, df = self._left_with(model, members, others)
+            return n_rows * float(np.log(left)) + df * float(np.log(n_rows))
 
         told = {pair: criterion(pair) for pair in itertools.combinations(raw, 2) if self._follows(candidate, pair)}
         best = min(told, key=told.__getitem__, default=())
@@ -288,8 +282,7 @@ class Pruner:
             model.add_candidate(part)
         firsts = [self.candidates[part].first for part in parts]
         model.add(unit_columns(self.centring.weighted((firsts[0] * firsts[1])[:, None])))
-        left = float(model.residual @ model.residual)
-        return left < LEFT_OF_RATIO
+        return float(model.residual @ model.residual) < LEFT_OF_RATIO
 
     def _raw_neighbours(self, candidate: int, chosen: list[int]) -> list[int]:
         """Return the raw candidates that are most correlated with a derived one."""
@@ -315,20 +308,21 @@ class Pruner:
             self._near[candidate] = nearest[related].tolist()
         return self._near[candidate]
 
-    def _residual_with(self, model: LinearModel, candidate: int, others: list[int]) -> float:
-        """Return the others' residual sum of squares when the candidate joins with its flexible functions and
-        products.
+    def _left_with(
+        self, model: LinearModel, members: tuple[int, ...], others: list[int], *further: np.ndarray
+    ) -> tuple[float, int]:
+        """Return the others' residual sum of squares when some candidates join with their products, those with the
+        others too, and with further columns; and how many directions they add.
         """
-        first = self.candidates[candidate].first
-        parts = [
-            self.problem.basis.columns[:, self.problem.basis.of(candidate)].astype(float),
-            self.flexible(candidate),
-        ]
-        if others:
-            products = np.column_stack([first * self.candidates[other].first for other in others])
-            parts.append(unit_columns(self.centring.weighted(products)))
-        rest, _ = model.residual_with(np.hstack(parts))
-        return max(float(rest @ rest), 1e-300)
+        firsts = [self.candidates[member].first for member in members]
+        products = [first * self.candidates[other].first for first in firsts for other in others]
+        products += [first * second for first, second in itertools.combinations(firsts, 2)]
+        bases = [self.problem.basis.columns[:, self.problem.basis.of(member)].astype(float) for member in members]
+        parts = [*bases, *further]
+        if products:
+            parts.append(unit_columns(self.centring.weighted(np.column_stack(products))))
+        rest, df = model.residual_with(np.hstack(parts))
+        return max(float(rest @ rest), 1e-300), df
 
     def prune(self, response: np.ndarray, chosen: list[int]) -> list[Test]:
         """Remove the weakest candidate until every one's test is significant; return the tests of those that stay.
