@@ -92,12 +92,11 @@ def learn(
         raise ValueError(f"names of nodes must be unique: {list(names)}")
     weights = np.ones(len(scores)) if weights is None else weights
     size = float(len(scores) if n_effective is None else n_effective)
-    columns = _usable(scores, weights)
+    columns, correlations = _usable(scores, weights)
     if len(columns) < 2 or size < max(FEWEST_LAUNCHES, len(columns) + 2):
         return []
     levels = np.zeros(len(names), dtype=int) if ranks is None else np.asarray(ranks, dtype=int)
     own = levels[columns]
-    correlations = _correlations(scores[:, columns], weights)
     joined = _joined(correlations, size, seed)
     into = joined & (own[:, None] < own[None, :])
     edges = []
@@ -109,21 +108,16 @@ def learn(
     return edges
 
 
-def _usable(scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the columns that vary and do not follow from those before them."""
+def _usable(scores: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns that vary and do not follow from those before them, and their correlations, shape (p, p)."""
     roots = np.sqrt(weights / weights.sum())[:, None]
     centred = (scores - np.average(scores, axis=0, weights=weights)) * roots
     lengths = np.sqrt((centred**2).sum(axis=0))
     varying = np.flatnonzero(lengths > 1e-9 * np.maximum(np.abs(scores).max(axis=0, initial=0.0), 1e-300))
     unit = centred[:, varying] / lengths[varying]
-    return varying[independent_columns(unit.T @ unit, NOT_ROUNDED)]
-
-
-def _correlations(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    centred = columns - np.average(columns, axis=0, weights=weights)
-    covariance = (centred * weights[:, None]).T @ centred / weights.sum()
-    spread = np.sqrt(np.diag(covariance))
-    return covariance / np.outer(spread, spread)
+    correlations = unit.T @ unit
+    kept = np.flatnonzero(independent_columns(correlations, NOT_ROUNDED))
+    return varying[kept], correlations[np.ix_(kept, kept)]
 
 
 def rows_like(correlations: np.ndarray, n_rows: int) -> np.ndarray:
