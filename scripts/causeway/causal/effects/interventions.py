@@ -6,7 +6,7 @@ target is mostly a deviation: after an intervention the configuration has a new 
 A cause may be set to values that were observed, alone and together with the other causes (`Support`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -283,47 +283,34 @@ def _row(arrow: Arrow, before: str, after: str, **result) -> WhatIf:
 
 
 def _rows_within(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
-    """Return the rows of a cause that varies within configurations: the best setting, and none in flight."""
+    """Return the rows of a cause that varies within configurations: the setting that takes least time, or if none is
+    known to save any that with the smallest target; and none in flight.
+    """
     settings = settings_of(arrow, model.times)
     if not settings:
         return []
     if model.constant_target():
         return [_row(arrow, settings[0].before, settings[0].after, reason="refused: the target is zero as it is")]
-    outside = {id(setting): model.outside({arrow.name: setting.donor}) for setting in settings}
-    possible = [setting for setting in settings if outside[id(setting)] <= MOST_OUTSIDE]
+    outside = [model.outside({arrow.name: setting.donor}) for setting in settings]
+    donors = [{arrow.name: own_where_missing(setting.donor)} for setting in settings]
+    possible = [number for number, share in enumerate(outside) if share <= MOST_OUTSIDE]
 
     @cache
     def change_to(number: int) -> Change:
-        return model.times.change([arrow], {arrow.name: own_where_missing(possible[number].donor)})
+        return model.times.change([arrow], donors[number])
 
-    best = possible[_best(arrow, possible, model, change_to)] if possible else settings[0]
+    means = {number: model.times.mean_changes([arrow], [{}, donors[number]])[0] for number in possible}
+    best = min(possible, key=lambda number: means[number].value, default=0)
+    if possible and not means[best].high < 0:
+        best = min(possible, key=lambda number: change_to(number).target.value)
     rows = []
-    for setting in settings:
-        if setting is not best and setting.after != NONE:
-            continue
-        number = next((index for index, other in enumerate(possible) if other is setting), None)
-        if number is None:
-            reason = out_of_support_reason(outside[id(setting)])
-            rows.append(_row(arrow, setting.before, setting.after, reason=reason))
-        else:
-            donors = {arrow.name: own_where_missing(setting.donor)}
-            fields = answer([arrow], change_to(number), model, donors)
+    for number, setting in enumerate(settings):
+        if number == best or setting.after == NONE:
+            fields: dict = {"reason": out_of_support_reason(outside[number])}
+            if number in possible:
+                fields = answer([arrow], change_to(number), model, donors[number])
             rows.append(_row(arrow, setting.before, setting.after, **fields))
     return rows
-
-
-def _best(
-    arrow: Arrow, settings: Sequence[Setting], model: InterventionModel, change_to: Callable[[int], Change]
-) -> int:
-    """Return the number of the setting that takes least time; if none is known to save any, that with the smallest
-    target.
-    """
-    donors = [own_where_missing(setting.donor) for setting in settings]
-    means = [model.times.mean_changes([arrow], [{}, {arrow.name: donor}])[0] for donor in donors]
-    best = min(range(len(settings)), key=lambda number: means[number].value)
-    if means[best].high < 0:
-        return best
-    return min(range(len(settings)), key=lambda number: change_to(number).target.value)
 
 
 def own_where_missing(donor: np.ndarray) -> np.ndarray:
