@@ -6,6 +6,7 @@ beside every other column, on the rows where both are known and positive.
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
@@ -36,7 +37,6 @@ class LeakageRecheck:
         self.prepared = prepared
         self.rows = rows
         self.measured = rows.mean + rows.signed
-        self._scales: list[PairwiseRelations] = []
 
     def drop_leaked(self, stages: Stages) -> bool:
         """Drop counters that turn out to be leaked features; tell whether the search must be repeated.
@@ -69,21 +69,18 @@ class LeakageRecheck:
         standardised = name in self.prepared.standardised
         return prepared_again(self.prepared.numbers[name], self.rows, stages.centring, standardised)
 
+    @cached_property
     def scales(self) -> "list[PairwiseRelations]":
-        """Return the relations in levels and, of a positive value, in logarithms; set up once, for all columns."""
-        if not self._scales:
-            logarithmic = (False, True) if np.all(self.measured > 0) else (False,)
-            self._scales = [
-                PairwiseRelations(self.measured, is_log, self.prepared.numbers, self.rows) for is_log in logarithmic
-            ]
-        return self._scales
+        """The relations in levels and, of a positive value, in logarithms; set up once, for all columns."""
+        logarithmic = (False, True) if np.all(self.measured > 0) else (False,)
+        return [PairwiseRelations(self.measured, is_log, self.prepared.numbers, self.rows) for is_log in logarithmic]
 
     def _leaked(self, suspects: list[str], stages: Stages) -> set[str]:
         """Return which suspects, or columns related to them, are functions of the measured value and at most one other
         column.
         """
         leaked: set[str] = set()
-        for relations in self.scales():
+        for relations in self.scales:
             for name in suspects:
                 if name not in leaked:
                     leaked |= set(_decided_by_name(relations.leaked(name, self.prepared, stages)))
