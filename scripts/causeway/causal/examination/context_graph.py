@@ -256,24 +256,15 @@ def published_rows(table: pa.Table, scopes: Sequence[str], target: str) -> list[
         of_rank = frame[frame["rank"] == rank]
         for scope in (DATASET_SCOPE, *scopes):
             rows = of_rank if scope == DATASET_SCOPE else of_rank[of_rank["kernel"] == scope]
-            arrows = published_arrows(rows[["target", *numbers]]) or [dict.fromkeys(("feature", "slope", "weight"))]
-            published += [
-                {
-                    "rank": int(rank),
-                    "scope": scope,
-                    "launches": len(rows),
-                    "feature": arrow["feature"],
-                    "slope": arrow["slope"],
-                    "contribution_percent": arrow["weight"],
-                }
-                for arrow in arrows
-            ]
+            nothing = dict.fromkeys(("feature", "slope", "contribution_percent"))
+            arrows = published_arrows(rows[["target", *numbers]]) or [nothing]
+            published += [{"rank": int(rank), "scope": scope, "launches": len(rows), **arrow} for arrow in arrows]
     return published
 
 
 def published_arrows(frame: pd.DataFrame) -> list[dict]:
-    """Return feature, slope in standard deviations, and weight in percent of the variance of each arrow into the
-    target, the largest weight first.
+    """Return feature, slope in standard deviations, and contribution in percent of the variance of each arrow into the
+    target, the largest contribution first.
 
     Parameters
     ----------
@@ -294,7 +285,7 @@ def published_arrows(frame: pd.DataFrame) -> list[dict]:
     squares = slopes**2
     weights = 100 * (slopes * strength[slopes.index]).sum() * squares / squares.sum()
     arrows = [
-        {"feature": name, "slope": six_digits(slope), "weight": six_digits(weights[name])}
+        {"feature": name, "slope": six_digits(slope), "contribution_percent": six_digits(weights[name])}
         for name, slope in slopes.items()
     ]
-    return sorted(arrows, key=lambda arrow: (-arrow["weight"], arrow["feature"]))
+    return sorted(arrows, key=lambda arrow: (-arrow["contribution_percent"], arrow["feature"]))
