@@ -87,19 +87,13 @@ def mediated_parents(
     of_roots = run_stages(roots, DesignCache(rows), deviation)
     of_roots, _ = without_slow_waves(of_roots, roots, rows)
     direct_names = {candidates[index].name for index in direct}
-    hidden = {}
-    for index in of_roots.parents():
-        if _may_be_named(roots[index]) and roots[index].name not in direct_names:
-            through = mediators_of(stages, of_roots, index, mediators)
-            if through:
-                hidden[roots[index].name] = ", ".join(candidates[mediator].name for mediator in through)
-    if not hidden:
-        return []
     parents = []
-    for parent in parents_within(of_roots, roots):
-        p_value = bonferroni(parent.p_value, stages.problem.n_tests / of_roots.problem.n_tests)
-        if parent.candidate.name in hidden and p_value <= SIGNIFICANT:
-            parents.append(replace(parent, p_value=p_value, through=hidden[parent.candidate.name]))
+    for index, parent in zip(of_roots.parents(), parents_within(of_roots, roots), strict=True):
+        if _may_be_named(parent.candidate) and parent.name not in direct_names:
+            through = ", ".join(candidates[number].name for number in mediators_of(stages, of_roots, index, mediators))
+            p_value = bonferroni(parent.p_value, stages.problem.n_tests / of_roots.problem.n_tests)
+            if through and p_value <= SIGNIFICANT:
+                parents.append(replace(parent, p_value=p_value, through=through))
     return parents
 
 
@@ -145,7 +139,7 @@ def mediators_of(stages: Stages, roots: Stages, root: int, mediators: Sequence[i
 def _stage(ground: Design, name: StageName, values: np.ndarray, unit: float, given: tuple[int, ...] = ()) -> Stage:
     """Search the parents of `values`, in `unit`; those `given` are in every model and are tested at the end."""
     response = ground.centring.weighted(values)
-    pruner = Pruner(ground.problem, ground.candidates, ground.centring, ground.kernel, given)
+    pruner = Pruner(ground, given)
     tests = pruner.prune(response, forward(ground.problem, response, given))
     chosen = [test.candidate for test in tests]
     for candidate in given:

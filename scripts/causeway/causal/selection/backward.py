@@ -30,7 +30,7 @@ from causeway.causal.selection.linear_model import (
     linear_model_of,
     significance_level,
 )
-from causeway.causal.selection.problem import Problem
+from causeway.causal.selection.problem import Design, Problem
 from causeway.causal.statistics.basis import KNOTS, GroupCentring
 from causeway.numeric.block_resampling import block_numbers
 
@@ -98,29 +98,19 @@ class Pruner:
 
     Parameters
     ----------
-    problem : Problem
-    candidates : list of Candidate
-    centring : GroupCentring
-    kernels : ndarray of int, shape (n_rows,)
+    design : Design
         Where several kernels are searched together, the others may act differently in each.
     given : tuple of int
         Candidates that are in every model beside the others.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        candidates: list[Candidate],
-        centring: GroupCentring,
-        kernels: np.ndarray,
-        given: tuple[int, ...] = (),
-    ) -> None:
-        self.problem = problem
-        self.candidates = candidates
-        self.centring = centring
-        self.kernels = kernels
+    def __init__(self, design: Design, given: tuple[int, ...] = ()) -> None:
+        self.problem = design.problem
+        self.candidates = design.candidates
+        self.centring = design.centring
+        self.kernels = design.kernel
         self.given = given
-        self.n_kernels = int(kernels.max()) + 1 if kernels.size else 0
+        self.n_kernels = int(self.kernels.max()) + 1 if self.kernels.size else 0
         self._flexible: dict[int, np.ndarray] = {}
         self._near: dict[int, list[int]] = {}
 
