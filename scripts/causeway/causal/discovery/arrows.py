@@ -48,8 +48,16 @@ from causeway.causal.preparation.categorical import listed
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.preparation.target_leakage import LEAK_R2
 from causeway.causal.selection.backward import Stage, Stages
-from causeway.causal.selection.linear_model import ALPHA, LinearModel, Test, bonferroni, linear_model_of, simes
-from causeway.causal.statistics.basis import GroupCentring
+from causeway.causal.selection.linear_model import (
+    ALPHA,
+    LinearModel,
+    Test,
+    bonferroni,
+    effective_sizes,
+    linear_model_of,
+    simes,
+)
+from causeway.causal.statistics.basis import GroupCentring, unit_length
 from causeway.core.names.prior_knowledge import CLOCK, LAG
 from causeway.core.vocabulary import INCONCLUSIVE, LEAST_EXPLAINED, SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor
@@ -129,9 +137,7 @@ def _partial_squares(
     """Return the squared correlation of each column with the residual, and what autocorrelation divides the rows by,
     shape (n_columns,) each.
     """
-    weighted = centring.weighted(columns)
-    lengths = np.sqrt((weighted**2).sum(axis=0))
-    weighted /= np.where(lengths > 0, lengths, 1.0)
+    weighted = unit_length(centring.weighted(columns))
     total = float(residual @ residual)
     squares = (residual @ weighted) ** 2 / (total if total > 0 else 1.0)
     of_residual = autocorrelations(residual[:, None], n_lags)[0]
@@ -145,10 +151,7 @@ def stage_p_values(stage: Stage) -> np.ndarray:
     problem = stage.problem
     model = linear_model_of(problem, stage.response, stage.chosen)
     explained, df = model.scan()
-    of_residual = autocorrelations(model.residual[:, None], problem.n_lags)[0]
-    factors = np.ones(problem.n_candidates)
-    np.maximum.at(factors, problem.basis.owner, bartlett_factor(problem.lags, of_residual))
-    sizes = problem.n_independent / factors
+    sizes, _ = effective_sizes(problem, model.residual)
     p_values, _ = model.tests(explained, df, sizes)
     p_values[sizes < FEWEST_ROWS] = 1.0
     for test in stage.tests:
@@ -397,18 +400,19 @@ def parents_within(stages: Stages, candidates: Sequence[Candidate]) -> list[Pare
     for stage in stages.both:
         for test in stage.tests:
             by_candidate.setdefault(test.candidate, {})[stage.name] = test
-    return [_within(candidates[index], tests, stages) for index, tests in sorted(by_candidate.items())]
-
-
-def _within(candidate: Candidate, tests: Mapping[StageName, Test], stages: Stages) -> Parent:
-    strongest = min(tests.values(), key=lambda test: test.p_value)
-    return Parent(
-        candidate=candidate,
-        stage="both" if len(tests) == 2 else next(iter(tests)),
-        p_value=bonferroni(strongest.p_value, 2 * stages.problem.n_tests),
-        partial_r2=max(test.partial_r2 for test in tests.values()),
-        n_effective=strongest.n_effective,
-    )
+    parents = []
+    for index, tests in sorted(by_candidate.items()):
+        strongest = min(tests.values(), key=lambda test: test.p_value)
+        parents.append(
+            Parent(
+                candidate=candidates[index],
+                stage="both" if len(tests) == 2 else next(iter(tests)),
+                p_value=bonferroni(strongest.p_value, 2 * stages.problem.n_tests),
+                partial_r2=max(test.partial_r2 for test in tests.values()),
+                n_effective=strongest.n_effective,
+            )
+        )
+    return parents
 
 
 def with_determination(

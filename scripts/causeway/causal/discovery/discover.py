@@ -62,13 +62,13 @@ from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_co
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.selection.backward import Stage, Stages
 from causeway.causal.selection.lagged import without_slow_waves
-from causeway.causal.selection.linear_model import RELATED, UNRELATED, VERY_STRONG, linear_model_of
+from causeway.causal.selection.linear_model import RELATED, UNRELATED, VERY_STRONG, effective_sizes, linear_model_of
 from causeway.causal.selection.problem import DesignCache, independent_rows
-from causeway.causal.statistics.basis import build_basis, normal_scores
+from causeway.causal.statistics.basis import build_basis, normal_scores, unit_length
 from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
 from causeway.core.formatting import counted
 from causeway.core.vocabulary import SUPPORTED
-from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor, shown_below
+from causeway.numeric.effective_size import REFUSED_BELOW, shown_below
 from causeway.numeric.process import single_threaded
 from causeway.numeric.seeds import derived_seed
 
@@ -166,9 +166,7 @@ def effects_of_time(
 
 def _with_time_first(stages: Stages, time: np.ndarray, columns: Sequence[np.ndarray]) -> np.ndarray:
     """Return the correlations within configurations of the time, which is first, and of columns, shape (k, k)."""
-    unit = stages.centring.weighted(np.column_stack([time, *columns]))
-    lengths = np.sqrt((unit**2).sum(axis=0))
-    unit /= np.where(lengths > 0, lengths, 1.0)
+    unit = unit_length(stages.centring.weighted(np.column_stack([time, *columns])))
     return unit.T @ unit
 
 
@@ -283,8 +281,7 @@ def _discover(
     for drop in dropped:
         prepared.drop(drop.feature, drop.reason)
     mediated = mediated_parents(stages, prepared.within, rows, deviation)
-    direct = parents_within(stages, prepared.within)
-    within = [*direct, *mediated]
+    within = [*parents_within(stages, prepared.within), *mediated]
     parents = [*with_determination(within, stages, prepared.within, rows), *parents_between(effects, n_between)]
     kept, notes = without_controls(parents)
     evidence = Evidence(
@@ -300,7 +297,7 @@ def _discover(
     evidence = replace(evidence, times=times)
     behind = [arrow.n_effective for arrow in arrows if arrow.stage != CONFIGURATION]
     controls = [index for index, candidate in enumerate(prepared.within) if candidate.name in CONTROL_NAMES]
-    sizes, typical = _sizes(stages, size)
+    sizes, typical = effective_sizes(stages.problem, stages.centring.weighted(stages.residual))
     slow = {prepared.within[index].name for index in np.flatnonzero(sizes < REFUSED_BELOW)} - CONTROL_NAMES
     sizes = np.delete(sizes, controls)
     n_effective = min(behind) if behind else typical
@@ -364,23 +361,3 @@ def _usable(columns: list[Feature], rows: Observations) -> tuple[Observations, l
     if np.all(rows.signed == 0):
         return rows, columns, f"{CONSTANT_TARGET}: no launch deviates from the mean of its configuration"
     return rows, columns, ""
-
-
-def _sizes(stages: Stages, size: float) -> tuple[np.ndarray, float]:
-    """Return the effective size behind the test of each candidate, given the autocorrelation of what is left, and that
-    of the median column.
-
-    Returns
-    -------
-    sizes : ndarray of float, shape (n_candidates,)
-        `size` for a candidate that no row tells from a constant.
-    typical : float
-    """
-    problem = stages.problem
-    sizes = np.full(problem.n_candidates, size)
-    if not problem.lags.size:
-        return sizes, size
-    of_residual = autocorrelations(stages.centring.weighted(stages.residual)[:, None], problem.n_lags)[0]
-    factors = bartlett_factor(problem.lags, of_residual)
-    np.minimum.at(sizes, problem.basis.owner, size / factors)
-    return sizes, size / float(np.median(factors))

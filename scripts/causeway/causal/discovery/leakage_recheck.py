@@ -12,7 +12,7 @@ import numpy as np
 
 from causeway.causal.data.feature_names import computed_name
 from causeway.causal.data.observations import FEWEST_ROWS, Candidate, Observations
-from causeway.causal.preparation.exact_images import IMAGE, images_of_leaked, is_exact, is_image
+from causeway.causal.preparation.exact_images import IMAGE, are_images, images_of_leaked, is_exact
 from causeway.causal.preparation.leak_attribution import LeakAttribution
 from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_again
 from causeway.causal.preparation.prepared import Prepared
@@ -139,7 +139,6 @@ class PairwiseRelations:
         everywhere = np.ones(len(rows), bool)
         self.measured, spread = _centred_where(np.log(measured) if logarithmic else measured, everywhere, rows)
         self.level = (1.0 if logarithmic else float(np.average(measured, weights=rows.weight))) / spread
-        self.positive = bool(np.all(measured > 0))
         self.raw_values = [np.asarray(number.column.values, dtype=float) for number in numbers.values()]
         shape = (len(self.names), len(rows))
         self.values = np.empty(shape, np.float32)
@@ -189,12 +188,7 @@ class PairwiseRelations:
         slopes = np.linalg.lstsq(design, measured, rcond=None)[0]
         if is_exact(measured - design @ slopes, measured - measured.mean(), self.level):
             return True
-        raw = [self.raw_values[member][rows] for member in members]
-        return (
-            self.positive
-            and len(members) == 2
-            and any(is_image(column, other, self.raw_measured[rows]) for column, other in (raw, raw[::-1]))
-        )
+        return are_images([self.raw_values[member][rows] for member in members], self.raw_measured[rows])
 
     def residual(self, column: int) -> np.ndarray:
         """Return what the measured value and each other column leave of a column, shape (p,), 1 - R^2; in its own place

@@ -289,6 +289,15 @@ def is_image(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> bool:
     return bool(np.isfinite(image_error(column, other, time)))
 
 
+def are_images(columns: Sequence[np.ndarray], time: np.ndarray) -> bool:
+    """Tell whether one of two columns, shape (n_rows,) each, is an image of the other (`is_image`); False for fewer or
+    more of them, and where a time is not positive.
+    """
+    if len(columns) != 2 or not np.all(time > 0):
+        return False
+    return is_image(columns[0], columns[1], time) or is_image(columns[1], columns[0], time)
+
+
 def _of_one_form(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> bool:
     """Tell whether a column is the image of another one and this one none of it, or a much poorer one."""
     error = max(image_error(column, other, time), ROUNDING)

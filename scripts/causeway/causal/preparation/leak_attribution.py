@@ -22,11 +22,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from causeway.causal.data.observations import CLIP_MEAN, robust_scale
-from causeway.causal.preparation.exact_images import affine_images, decimal_step, is_image
+from causeway.causal.preparation.exact_images import affine_images, are_images, decimal_step
 from causeway.causal.preparation.target_leakage import LEAK_R2
 from causeway.causal.selection.linear_model import UNRELATED, VERY_STRONG, forward
 from causeway.causal.selection.problem import Problem
-from causeway.causal.statistics.basis import SIMILARITY, GroupCentring, build_basis, normal_scores
+from causeway.causal.statistics.basis import SIMILARITY, GroupCentring, build_basis, normal_scores, unit_length
 
 MOST_OF_THIRD = 0.5
 """Share of a third column from which it follows from others, and tells nothing more: of its variance by the causes, or
@@ -112,10 +112,7 @@ class LeakAttribution:
 
     def exact_as_measured(self, members: list[int]) -> bool:
         """Tell whether one of two members times or divided by the time is an affine function of the other."""
-        if len(members) != 2 or not np.all(self.raw_measured > 0):
-            return False
-        column, other = (np.asarray(self.raw[i], dtype=float) for i in members)
-        return is_image(column, other, self.raw_measured) or is_image(other, column, self.raw_measured)
+        return are_images([np.asarray(self.raw[i], dtype=float) for i in members], self.raw_measured)
 
     def _with_images(self, related: np.ndarray) -> np.ndarray:
         """Return which columns are related, or affine images of such: these tell no more than they do, shape (p,)."""
@@ -277,7 +274,7 @@ def _nearest_thirds(related: np.ndarray, left: ResidualColumns, before: np.ndarr
     alive = ((thirds**2).sum(axis=0) > MOST_OF_THIRD * (before**2).sum(axis=0)) & (
         np.abs(_correlations(left.measured, thirds)) <= SIMILARITY
     )
-    strength = np.abs(_unit(thirds).T @ _unit(related)).max(axis=1, initial=0.0) * alive
+    strength = np.abs(unit_length(thirds).T @ unit_length(related)).max(axis=1, initial=0.0) * alive
     nearest = np.argsort(-strength, kind="stable")[:MOST_CONSIDERED]
     kept = [
         index
@@ -289,7 +286,7 @@ def _nearest_thirds(related: np.ndarray, left: ResidualColumns, before: np.ndarr
 
 def _needs_measured(third: np.ndarray, member: np.ndarray, measured: np.ndarray) -> bool:
     """Tell whether the measured value explains much of what a related column leaves of a third one."""
-    rest = _residual(_unit(member[:, None]), np.column_stack([third, measured]))
+    rest = _residual(unit_length(member[:, None]), np.column_stack([third, measured]))
     return bool(_correlations(rest[:, 1], rest[:, :1])[0] ** 2 > MOST_OF_THIRD)
 
 
@@ -335,16 +332,11 @@ def _without_mean(columns: np.ndarray) -> np.ndarray:
     return columns - columns.mean(axis=0)
 
 
-def _unit(columns: np.ndarray) -> np.ndarray:
-    lengths = np.sqrt((columns**2).sum(axis=0))
-    return columns / np.where(lengths > 0, lengths, 1.0)
-
-
 def _orthonormal(columns: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis of columns, without directions that the others already span."""
     if columns.shape[1] == 0:
         return columns
-    block, triangle = np.linalg.qr(_unit(columns))
+    block, triangle = np.linalg.qr(unit_length(columns))
     return block[:, np.abs(np.diag(triangle)) > 1e-4]
 
 
@@ -355,4 +347,4 @@ def _residual(basis: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 def _correlations(series: np.ndarray, columns: np.ndarray) -> np.ndarray:
     length = np.sqrt(series @ series)
-    return _unit(columns).T @ series / (length if length > 0 else 1.0)
+    return unit_length(columns).T @ series / (length if length > 0 else 1.0)

@@ -311,6 +311,30 @@ def effective_test_size(problem: Problem, candidate: int, residual: np.ndarray) 
     return problem.n_independent / float(bartlett_factor(problem.lags_of(candidate), of_residual).max())
 
 
+def effective_sizes(problem: Problem, residual: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the effective number of rows behind the test of each candidate, given the autocorrelation of what is left,
+    and that of the median column.
+
+    Parameters
+    ----------
+    problem : Problem
+    residual : ndarray of float, shape (n_rows,)
+        Weighted.
+
+    Returns
+    -------
+    sizes : ndarray of float, shape (n_candidates,)
+        All independent rows for a candidate that no row tells from a constant.
+    typical : float
+    """
+    sizes = np.full(problem.n_candidates, problem.n_independent)
+    if not problem.lags.size:
+        return sizes, problem.n_independent
+    factors = bartlett_factor(problem.lags, autocorrelations(residual[:, None], problem.n_lags)[0])
+    np.minimum.at(sizes, problem.basis.owner, problem.n_independent / factors)
+    return sizes, problem.n_independent / float(np.median(factors))
+
+
 def linear_model_of(problem: Problem, response: np.ndarray, chosen: list[int], room: int = 0) -> LinearModel:
     """Return the model of `response`, shape (n_rows,), that holds the chosen candidates' bases, with room for further
     columns.

@@ -52,6 +52,8 @@ class Problem:
         self._with_response: tuple[np.ndarray, np.ndarray] | None = None
         counts = np.bincount(basis.owner, minlength=n_candidates)
         first = np.concatenate(([0], np.cumsum(counts)))
+        self._alive = counts > 0
+        self._firsts = first[:-1][self._alive]
         step = max(1, AT_ONCE // max(len(basis.columns), 1))
         for width in np.unique(counts[counts > 0]):
             members = np.flatnonzero(counts == width)
@@ -103,12 +105,9 @@ class Problem:
         """Return the correlations of all candidates' first columns with a candidate's, float32, shape (n_candidates,);
         0 of one without columns.
         """
-        counts = np.bincount(self.basis.owner, minlength=self.n_candidates)
-        firsts = np.cumsum(counts) - counts
         correlations = np.zeros(self.n_candidates, np.float32)
-        if counts[candidate]:
-            alive = counts > 0
-            correlations[alive] = self.products(candidate)[firsts[alive], 0]
+        if self._alive[candidate]:
+            correlations[self._alive] = self.products(candidate)[self._firsts, 0]
         return correlations
 
     def products_with_response(self, response: np.ndarray) -> np.ndarray:

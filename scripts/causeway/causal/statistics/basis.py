@@ -73,6 +73,12 @@ def two_valued(values: np.ndarray) -> bool:
     return values.size == 0 or bool(np.all((values == values.min()) | (values == values.max())))
 
 
+def unit_length(columns: np.ndarray) -> np.ndarray:
+    """Return columns, shape (n_rows, k), divided by their length; those of zeros as they are."""
+    lengths = np.sqrt((columns**2).sum(axis=0))
+    return columns / np.where(lengths > 0, lengths, 1.0)
+
+
 def group_means(values: np.ndarray, groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the weighted mean of each group, 0 where nothing weighs, float, shape (n_groups,).
 
