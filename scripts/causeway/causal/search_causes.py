@@ -287,7 +287,8 @@ def _searched(search: CauseSearch, read: Callable[[], pa.Table], scope: Scope) -
     del table  # the search is the larger part
     outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features), extent.totals)
     give_back()
-    LOG.info("%s: %d rows, %s, before correction: %s", scope.scope, outcome.n_rows, outcome.verdict, _causes(outcome))
+    causes = ", ".join(arrow.name for arrow in outcome.arrows) or outcome.refusal or "no cause"
+    LOG.info("%s: %d rows, %s, before correction: %s", scope.scope, outcome.n_rows, outcome.verdict, causes)
     outcome = examine(with_kernel_names(outcome, kernel_names(search.kernels)), evidence, extent)
     return for_each_scope(outcome, extent.interventions), scope_model(outcome, evidence)
 
@@ -357,7 +358,3 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
         )
         write_rows(published, folder / AS_PUBLISHED, "as_published", facts)
     write_json({"scopes": [kernel.id for kernel in chosen]}, folder / "scopes.json", schema="scopes")
-
-
-def _causes(outcome: Outcome) -> str:
-    return ", ".join(arrow.name for arrow in outcome.arrows) or outcome.refusal or "no cause"

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from causeway.causal.data.observations import Candidate, Dropped, Feature, Observations
-from causeway.core.formatting import count
+from causeway.core.formatting import counted
 from causeway.events.distinct_texts import distinct_texts
 
 LEAST_SHARE = 0.01
@@ -237,6 +237,6 @@ def pooling_notes(candidates: Sequence[Candidate], causes: Collection[str]) -> l
     notes = []
     for candidate in candidates:
         if candidate.pooled and (candidate.name in causes or len(candidate.levels) > MAX_LEVELS):
-            many = f"{count(len(candidate.pooled))} level{'s' if len(candidate.pooled) > 1 else ''}"
-            notes.append(f"{candidate.name}: {OTHER} stands for {many}: {listed(candidate.pooled)}")
+            levels = counted(len(candidate.pooled), "level")
+            notes.append(f"{candidate.name}: {OTHER} stands for {levels}: {listed(candidate.pooled)}")
     return notes

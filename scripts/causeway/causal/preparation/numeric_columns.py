@@ -8,7 +8,7 @@ counter is taken on the scale on which most of them explain the target better, o
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -157,10 +157,6 @@ class NumericColumn:
         if np.all((self.values > 0) & self.recorded):
             self.logs = self.centred if self.column.unit == "bytes" else centring.centred(np.log(self.values))
 
-    def measured_only(self) -> "NumericColumn":
-        """Return the column without what was worked out from it, to save memory."""
-        return NumericColumn(self.column, self.name, self.values, self.recorded)
-
     def candidate(self, values: np.ndarray) -> Candidate:
         """Return the candidate with final values, alone in its cluster."""
         column = self.column
@@ -198,16 +194,15 @@ def _filled(values: np.ndarray, finite: np.ndarray, rows: Observations) -> np.nd
     """Return values with gaps set to the weighted mean of the configuration's known values, or of all known values."""
     weights = np.where(finite, rows.weight, 0.0)
     safe = np.where(finite, values, 0.0)
-    sums = np.bincount(rows.configuration, weights * safe)
-    totals = np.bincount(rows.configuration, weights)
+    is_known = np.bincount(rows.configuration, weights) > 0
     overall = float((weights * safe).sum() / weights.sum())
-    means = np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), overall)
+    means = np.where(is_known, group_means(safe, rows.configuration, weights), overall)
     return np.where(finite, values, means[rows.configuration])
 
 
 def prepared_again(number: NumericColumn, rows: Observations, centring: GroupCentring, standardised: bool) -> Candidate:
     """Return the candidate of a numeric column after preparation; `standardised` tells the scale that it is on."""
-    again = number.measured_only()
+    again = replace(number, logs=None)
     again.centred = centring.centred(again.values)
     again.searched = (
         standardised_within_configuration(again.values, again.centred, rows) if standardised else again.centred

@@ -284,7 +284,7 @@ def _cluster(numbers: list[NumericColumn], prepared: Prepared) -> None:
         prepared.add(numbers[head].candidate(values[head]))
         others = {names[i]: numbers[i].candidate(values[i]) for i in cluster if i != head}
         prepared.merge(names[head], others)
-    prepared.keep_numbers({number.name: number.measured_only() for number in numbers})
+    prepared.keep_numbers({number.name: replace(number, logs=None) for number in numbers})  # as measured: less memory
 
 
 def _representative(cluster: list[int], numbers: list[NumericColumn]) -> int:
