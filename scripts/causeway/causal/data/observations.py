@@ -31,7 +31,9 @@ CLIP_MEAN = 2.5
 everything.
 """
 CLIP_SCALE = 4.0
-"""The same of the absolute residual, whose upper tail is what the scale stage explains."""
+"""The same of the absolute residual, whose upper tail is what the scale stage explains, and of all else that outliers
+would decide: columns, and deviations in shares, in standard deviations.
+"""
 POWER = 2.0 / 3.0
 """Of the absolute residual: the cube root of a chi-squared variable is nearly normal (E. Wilson, M. Hilferty, PNAS
 17 (1931) 684).
