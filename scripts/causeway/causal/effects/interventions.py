@@ -25,11 +25,11 @@ from causeway.core.schemas import GRID_AND_BLOCK, thread_sizes
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 
 MOST_OUTSIDE = 0.1
-"""Share of the launches that an intervention may bring where none was observed."""
-USUAL_DISTANCE = 0.99
-"""Quantile of the distances between nearest launches that is still usual."""
+"""Share of the launches that an intervention may bring where none was observed: farther from the nearest launch than all
+but such a share are from theirs.
+"""
 BEYOND_NEAREST = 0.5
-"""Standard deviations that a setting may lie from the nearest launch beyond that."""
+"""Standard deviations that a setting may lie from the nearest launch beyond that distance."""
 SUPPORT_ROWS = 1000
 """So many launches, evenly spread, are asked whether an intervention brings them where none was observed."""
 QUANTILES = {0.1: "10th percentile", 0.5: "median", 0.9: "90th percentile"}
@@ -74,7 +74,7 @@ class Support:
         self.own = np.arange(0, len(self.points), max(1, len(self.points) // SUPPORT_ROWS))
         self.tree = cKDTree(self.points)
         near = self.tree.query(self.points[self.own], k=2)[0][:, 1]
-        self.limit = float(np.quantile(near, USUAL_DISTANCE)) + BEYOND_NEAREST
+        self.limit = float(np.quantile(near, 1 - MOST_OUTSIDE)) + BEYOND_NEAREST
 
     def outside(self, donors: Mapping[int, np.ndarray], weight: np.ndarray) -> float:
         """Return the share of the launches, 0 to 1, that an intervention would make unlike any launch.
