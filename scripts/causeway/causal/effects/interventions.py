@@ -25,8 +25,8 @@ from causeway.core.schemas import GRID_AND_BLOCK, thread_sizes
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 
 MOST_OUTSIDE = 0.1
-"""Share of the launches that an intervention may bring where none was observed: farther from the nearest launch than all
-but such a share are from theirs.
+"""Share of the launches that an intervention may bring where none was observed: farther from the nearest launch than
+all but such a share are from theirs.
 """
 BEYOND_NEAREST = 0.5
 """Standard deviations that a setting may lie from the nearest launch beyond that distance."""
@@ -118,11 +118,10 @@ def settings_of(arrow: Arrow, times: ScopeTimes) -> list[Setting]:
     """
     candidate = times.candidates[arrow.name]
     values = candidate.values[times.used]
-    weight = times.weight
     if values.ndim > 1:
         groups = times.compared[arrow.name].groups
         return [Setting("as it was", listed(groups.fast), groups.low)] if groups.fast else []
-    weight = weight * times.known(arrow.name)
+    weight = times.weight * times.known(arrow.name)
     column = next((column for column in times.evidence.columns if column.name == candidate.name), None)
     raw = None if column is None else measured_values(column, times.used)
     alone = np.unique(times.configuration).size == 1
@@ -492,14 +491,11 @@ def _configuration_rows(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
         after, why = _why_none(arrow, model.evidence)
         return [_row(arrow, "as it was", after, reason=why)]
     ends = [scaled_target(slope * moved, model) for slope in effect.slopes]
-    change = ends[0]
-    low = min(ends)
-    high = max(ends)
+    change = Estimate(value=ends[0], low=min(ends), high=max(ends))
     is_moved = moved != 0
     before = setting_value(most_frequent_value(natural, model.times, is_moved), unit)
     after = ", ".join(setting_value(value, unit) for value in sorted(set(natural[best[is_moved]].tolist()))[:3])
     if after == before:
         return [_row(arrow, before, after, reason="refused: the best value and the usual one agree to three digits")]
-    verdict, reason = intervention_verdict([arrow], low, high)
-    estimate = Estimate(value=change, low=low, high=high)
-    return [_row(arrow, before, after, change=estimate, verdict=verdict, reason=reason)]
+    verdict, reason = intervention_verdict([arrow], change.low, change.high)
+    return [_row(arrow, before, after, change=change, verdict=verdict, reason=reason)]
