@@ -328,8 +328,8 @@ def feature_columns(table: pa.Table, own: tuple[Knowledge, ...] = ()) -> list[Fe
         values = table.column(position)
         text = pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or pa.types.is_boolean(field.type)
         array = _texts(values) if text else values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        known = {name: facts[name] for name in ("tier", "group", "unit", "raw", "counts") if name in facts}
-        features.append(Feature(field.name, array, **known, own=own))
+        described = {name: facts[name] for name in ("tier", "group", "unit", "raw", "counts") if name in facts}
+        features.append(Feature(field.name, array, **described, own=own))
     if pc.count_distinct(table.column("rank")).as_py() > 1:
         rank = FEATURE_BY_NAME["rank"]
         features.append(Feature(rank.name, _texts(table.column("rank")), rank.tier, rank.group))

@@ -193,7 +193,13 @@ class ScopeTimes:
         return ((below - before[owner]) / np.where(totals > 0, totals, 1.0)[owner])[place]
 
     def mean_time(self, rows: np.ndarray) -> float:
-        """Return the mean time of some used rows, bool, shape (n_used,), at least one."""
+        """Return the mean time of some used rows.
+
+        Parameters
+        ----------
+        rows : ndarray of bool, shape (n_used,)
+            At least one of them.
+        """
         return float(np.average(self.time[rows], weights=self.weight[rows]))
 
     def configuration_name(self, code: int) -> str:

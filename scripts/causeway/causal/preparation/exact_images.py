@@ -290,8 +290,14 @@ def is_image(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> bool:
 
 
 def are_images(columns: Sequence[np.ndarray], time: np.ndarray) -> bool:
-    """Tell whether one of two columns, shape (n_rows,) each, is an image of the other (`is_image`); False for fewer or
-    more of them, and where a time is not positive.
+    """Tell whether one of two columns is an image of the other (`is_image`).
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of float, shape (n_rows,)
+        As of `image_error`. False for fewer or more than two.
+    time : ndarray of float, shape (n_rows,)
+        False where one is not positive.
     """
     if len(columns) != 2 or not np.all(time > 0):
         return False

@@ -106,8 +106,8 @@ def without_definition(columns: Sequence[Feature], rows: Observations, target: s
     deviation = centring.centred(rows.signed)
     unit = _units(deviation, rows)
     # what is missing is a value of its own: sizes are never negative
-    known = [np.nan_to_num(_numbers(column).astype(float), nan=-1.0) for column in defining]
-    design = [*known, rows.mean, rows.configuration.astype(float)]
+    filled = [np.nan_to_num(_numbers(column).astype(float), nan=-1.0) for column in defining]
+    design = [*filled, rows.mean, rows.configuration.astype(float)]
     predicted = unit * _cross_fitted(design, deviation / unit, rows.weight, seed)
     left = centring.centred(deviation - predicted)
     before = float(rows.weight @ (deviation / unit) ** 2)

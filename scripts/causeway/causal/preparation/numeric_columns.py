@@ -216,7 +216,12 @@ def final_values(numbers: Sequence[NumericColumn]) -> list[np.ndarray]:
 
 
 def each_winsorised(columns: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield columns, shape (n_rows,) each, winsorised; few are held at once."""
+    """Yield columns winsorised; few are held at once.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of float, shape (n_rows,)
+    """
     step = max(1, AT_ONCE // max(columns[0].size, 1))
     for first in range(0, len(columns), step):
         yield from np.ascontiguousarray(winsorised(np.column_stack(columns[first : first + step])).T)

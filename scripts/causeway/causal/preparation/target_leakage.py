@@ -201,8 +201,8 @@ def leaked_features(
     computed : ndarray of bool, shape (p,)
         Columns whose names or units say that they are computed from others.
     attribute : callable
-        Given the positions of two columns in an exact relation, and `ExactRelations.related`, returns which of them is
-        the leaked feature, by its position among all columns; None if nothing tells.
+        Given the positions of two columns in an exact relation, and `ExactRelations.related`, shape (p,), returns which
+        of them is the leaked feature, by its position among all columns; None if nothing tells.
 
     Returns
     -------

@@ -74,7 +74,16 @@ def two_valued(values: np.ndarray) -> bool:
 
 
 def unit_length(columns: np.ndarray) -> np.ndarray:
-    """Return columns, shape (n_rows, k), divided by their length; those of zeros as they are."""
+    """Return columns divided by their length, those of zeros as they are.
+
+    Parameters
+    ----------
+    columns : ndarray of float, shape (n_rows, k)
+
+    Returns
+    -------
+    ndarray of float, shape (n_rows, k)
+    """
     lengths = np.sqrt((columns**2).sum(axis=0))
     return columns / np.where(lengths > 0, lengths, 1.0)
 
