@@ -47,8 +47,8 @@ MUTANTS = {
     ),
     "mediators hide levers": _of(
         "discovery/discover.py",
-        "within = [*direct, *mediated]",
-        "within = [*direct]",
+        "within = [*parents_within(stages, prepared.within), *mediated]",
+        "within = [*parents_within(stages, prepared.within)]",
         "discovery/test_total_effects.py",
     ),
     "the future is not looked at": _of(
