@@ -15,16 +15,16 @@ MUTANTS = {
     ),
     "the level that takes most time is chosen": _of(
         "effects/interventions.py",
-        "best = min(range(len(settings)), key=lambda number: means[number].value)",
-        "return max(range(len(settings)), key=lambda number: means[number].value)",
+        "    best = min(possible, key=lambda number: means[number].value, default=0)\n"
+        "    if possible and not means[best].high < 0:\n"
+        "        best = min(possible, key=lambda number: change_to(number).target.value)\n",
+        "    best = max(possible, key=lambda number: means[number].value, default=0)\n",
         "effects/test_time_effects.py",
     ),
     "any level will do": _of(
         "effects/interventions.py",
-        "    best = min(range(len(settings)), key=lambda number: means[number].value)\n"
-        "    if means[best].high < 0:\n"
-        "        return best\n",
-        "",
+        "    if possible and not means[best].high < 0:\n",
+        "    if possible:\n",
         "effects/test_time_effects.py",
     ),
     "mediators take part in what a lever does": _of(
@@ -47,8 +47,8 @@ MUTANTS = {
     ),
     "mediators hide levers": _of(
         "discovery/discover.py",
-        "within = [*direct, *mediated]",
-        "within = [*direct]",
+        "within = [*parents_within(stages, prepared.within), *mediated]",
+        "within = [*parents_within(stages, prepared.within)]",
         "discovery/test_total_effects.py",
     ),
     "the future is not looked at": _of(

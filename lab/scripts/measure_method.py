@@ -13,7 +13,7 @@ import numpy as np
 from causeway.causal.data.outcome import Estimate, Outcome, Scope, WhatIf
 from causeway.causal.data.scopes import Totals, feature_columns, in_time_order, observations_of
 from causeway.causal.discovery.discover import discover
-from causeway.causal.effects.interventions import intervention_model_of, what_ifs
+from causeway.causal.effects.interventions import InterventionModel, what_ifs
 from causeway.core.logs import LOG, failing_clearly
 from causeway.core.tables import write_json
 from lab.validation.baselines import baseline_claims
@@ -62,7 +62,7 @@ def analysed(table: KnownTable, case: Case, seed: int, inclusion: np.ndarray | N
     outcome, evidence = discover(columns, rows, scope, totals=totals_of_table(table))
     if not outcome.arrows or evidence is None:
         return Analysis(outcome, [])
-    return Analysis(outcome, what_ifs(intervention_model_of(evidence.times, outcome.arrows), outcome.arrows))
+    return Analysis(outcome, what_ifs(InterventionModel(evidence.times, outcome.arrows), outcome.arrows))
 
 
 def totals_of_table(table: KnownTable) -> Totals:

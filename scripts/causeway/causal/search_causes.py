@@ -44,7 +44,7 @@ from causeway.causal.models.scope_model import GML, TABLE, ScopeModel, read_mode
 from causeway.causal.models.slow_launches import write_slow_launches
 from causeway.causal.preparation.known_relations import with_kernel_names
 from causeway.causal.report.across_kernels import borne_out, correct, with_kernels_variance
-from causeway.causal.report.documents import across_kernels_rows, write_rows, write_scope
+from causeway.causal.report.documents import write_rows, write_scope
 from causeway.causal.report.kernel_effects import effects_over_kernels
 from causeway.core.errors import TableError
 from causeway.core.logs import LOG
@@ -287,7 +287,8 @@ def _searched(search: CauseSearch, read: Callable[[], pa.Table], scope: Scope) -
     del table  # the search is the larger part
     outcome, evidence = discover(columns, rows, scope, unsearched_counters(search.features), extent.totals)
     give_back()
-    LOG.info("%s: %d rows, %s, before correction: %s", scope.scope, outcome.n_rows, outcome.verdict, _causes(outcome))
+    causes = ", ".join(arrow.name for arrow in outcome.arrows) or outcome.refusal or "no cause"
+    LOG.info("%s: %d rows, %s, before correction: %s", scope.scope, outcome.n_rows, outcome.verdict, causes)
     outcome = examine(with_kernel_names(outcome, kernel_names(search.kernels)), evidence, extent)
     return for_each_scope(outcome, extent.interventions), scope_model(outcome, evidence)
 
@@ -347,7 +348,7 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
         write_scope(outcome, folder / scope)
     write_slow_launches(search.folder, kernels, search.dataset, search.seed)
     facts = {"dataset": search.dataset, "target": search.target}
-    effects = across_kernels_rows(effects_over_kernels(kernels, variances))
+    effects = effects_over_kernels(kernels, variances)
     write_rows(effects, folder / "across_kernels.parquet", "across_kernels", facts)
     if search.causes.get("as_published"):
         blocks = row_blocks(search.features)
@@ -357,7 +358,3 @@ def write_corrected(search: CauseSearch, uncorrected: Mapping[str, Outcome]) -> 
         )
         write_rows(published, folder / AS_PUBLISHED, "as_published", facts)
     write_json({"scopes": [kernel.id for kernel in chosen]}, folder / "scopes.json", schema="scopes")
-
-
-def _causes(outcome: Outcome) -> str:
-    return ", ".join(arrow.name for arrow in outcome.arrows) or outcome.refusal or "no cause"

@@ -68,7 +68,7 @@ RULES = {
     "better member of a cluster": [(discover, "promote_better_members", lambda *_: False)],
     "counters standardised": [(prepare, "better_standardised", lambda one, *_: np.zeros(len(one), dtype=bool))],
     "images of the time": [(prepare, "_products_with_time", lambda numbers, _: np.zeros(len(numbers), dtype=bool))],
-    "exact relations": [(prepare, "leaked_features", lambda columns, *_: np.zeros(columns.columns.shape[1], bool))],
+    "exact relations": [(prepare, "leaked_features", lambda relations, *_: np.zeros(relations.residual.size, bool))],
     "names of time": [
         (prepare, "leaked_by_name", lambda *_: False),
         (prepare, "divided_by_time", lambda *_: False),

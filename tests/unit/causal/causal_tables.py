@@ -12,13 +12,13 @@ import numpy as np
 from scipy.signal import lfilter
 
 from causeway.causal.data.outcome import CONFIGURATION
-from causeway.causal.effects.interventions import InterventionModel, intervention_model_of
+from causeway.causal.effects.interventions import InterventionModel
 from causeway.causal.effects.time_effects import Compared, time_effect
 
 
 def intervention_model(outcome, evidence, seed=0) -> InterventionModel:
     """Return what the what-ifs of an outcome are computed from."""
-    return intervention_model_of(evidence.times, outcome.arrows)
+    return InterventionModel(evidence.times, outcome.arrows)
 
 
 @dataclass

@@ -40,7 +40,7 @@ NO_THRESHOLDS = {
     "causal/examination/falsification.py": "MOST_ARROWS",
     "causal/models/log_time_estimator.py": "SEED",
     "causal/preparation/exact_images.py": "AT_ONCE ROUNDING PROJECTIONS NEAREST PRINTED_DIGITS NEAR_LINE",
-    "causal/preparation/categorical.py": "MOST_WORDS LONG MAX_PLACES MOST_NAMED",
+    "causal/preparation/categorical.py": "MOST_WORDS LONG MAX_LEVELS MOST_NAMED",
     "causal/preparation/numeric_columns.py": "ROUNDING",
     "causal/preparation/known_relations.py": "TREES LONGEST_NAME ALL_TOLD FOLDS BLOCKS_PER_FOLD RATE LEAVES DIFFERENT",
     "causal/data/in_flight.py": "ALONE",

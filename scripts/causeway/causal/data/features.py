@@ -68,6 +68,8 @@ from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL, TRACE_TAR
 from causeway.numeric.intervals import stretches
 from causeway.numeric.mpi import Ranks
 
+TIMES = "duration_ns"
+"""Column of kept rows that are launches of a trace."""
 STREAM_ASSUMED = "stream_assumed"
 """Kind of the issue of an export without streams, of which nothing is known about the order on them."""
 
@@ -142,11 +144,6 @@ def exports_of(
     return exports
 
 
-def traced(columns: list[str]) -> bool:
-    """Return whether kept rows, which have these columns, are launches of a trace."""
-    return "duration_ns" in columns
-
-
 def features_of(
     kept: pa.Table, context: dict[str, np.ndarray], exports: Sequence[Export], target: str
 ) -> tuple[pa.Table, list[pa.Field]]:
@@ -167,7 +164,7 @@ def features_of(
     fields : list of Field
     """
     base = kept.select(SCHEMAS["kept"].names)
-    trace = traced(kept.column_names)
+    trace = TIMES in kept.column_names
     counts = next(iter(grids)) if len(grids := {export.grid for export in exports}) == 1 else AS_LAUNCHED
     columns: dict[str, pa.Array] = {}
     fields: list[pa.Field] = []
@@ -482,7 +479,7 @@ def assemble(
         with ranks.together(), open_table(kept, "kept") as file:
             means = configurations if target == KERNEL_VARIABILITY else None
             context = None
-            if with_context and traced(file.schema_arrow.names):
+            if with_context and TIMES in file.schema_arrow.names:
                 context = LaunchContext(exports, facts, means, telemetry, steps)
             fields = _feature_fields(file.schema_arrow, context, exports, target)
             part = parts / f"{ranks.rank}.parquet"

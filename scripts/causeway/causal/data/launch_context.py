@@ -256,29 +256,36 @@ def sampled_metrics(path: Path) -> set[str]:
         }
 
 
-def add_sampled_metrics(path: Path, chosen: ChosenLaunches) -> None:
-    """Add each sampled device metric: its last value at or before the launch's start, NaN before the first."""
-    order = np.argsort(chosen.start, kind="stable")
-    by_device = {int(device): order[chosen.device[order] == device] for device in np.unique(chosen.device)}
-    last: dict[str, np.ndarray] = {}
+def _samples_of(path: Path, rank: int) -> Iterator[pa.Table]:
+    """Yield a rank's rows of a table of samples, one row group after the other."""
     with open_table(path, "samples") as file:
         for group in range(file.num_row_groups):
             table = file.read_row_group(group)
-            rank, device, times, values = (
-                table.column(name).to_numpy() for name in ("rank", "device", "time_ns", "value")
-            )
-            metric = table.column("metric").combine_chunks()
-            metric = metric.dictionary_encode() if not hasattr(metric, "indices") else metric
-            codes = metric.indices.to_numpy()
-            names = metric.dictionary.to_pylist()
-            for code in np.unique(codes):
-                for number, rows in by_device.items():
-                    of_metric = (codes == code) & (rank == chosen.rank) & (device == number)
-                    if of_metric.any():
-                        moments = times[of_metric]
-                        rows = rows[np.searchsorted(chosen.start[rows], moments[0]) :]
-                        column = last.setdefault(names[code], np.full(chosen.launch.size, np.nan))
-                        column[rows] = values[of_metric][np.searchsorted(moments, chosen.start[rows], side="right") - 1]
+            yield table.filter(pc.equal(table.column("rank"), rank))
+
+
+def _readings(samples: pa.Table, chosen: ChosenLaunches) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield each metric of each device of the chosen launches: its name, the positions of the launches on the device,
+    and times and values of the readings.
+    """
+    metric = samples.column("metric").combine_chunks().dictionary_encode()
+    codes = metric.indices.to_numpy()
+    device, times, values = (samples.column(name).to_numpy() for name in ("device", "time_ns", "value"))
+    for code, name in enumerate(metric.dictionary.to_pylist()):
+        for number in np.unique(chosen.device):
+            own = (codes == code) & (device == number)
+            if own.any():
+                yield name, np.flatnonzero(chosen.device == number), times[own], values[own]
+
+
+def add_sampled_metrics(path: Path, chosen: ChosenLaunches) -> None:
+    """Add each sampled device metric: its last value at or before the launch's start, NaN before the first."""
+    last: dict[str, np.ndarray] = {}
+    for samples in _samples_of(path, chosen.rank):
+        for name, launches, times, values in _readings(samples, chosen):
+            later = launches[chosen.start[launches] >= times[0]]
+            column = last.setdefault(name, np.full(chosen.launch.size, np.nan))
+            column[later] = values[np.searchsorted(times, chosen.start[later], side="right") - 1]
     chosen.features |= last
 
 
@@ -294,31 +301,18 @@ def add_telemetry(path: Path, chosen: ChosenLaunches, clock: Clock) -> None:
     clock : Clock
         The export's.
     """
-    parts = []
-    with open_table(path, "samples") as file:
-        for group in range(file.num_row_groups):
-            table = file.read_row_group(group)
-            parts.append(table.filter(pc.equal(table.column("rank"), chosen.rank)))
-    rows = pa.concat_tables(parts).unify_dictionaries().combine_chunks() if parts else None
-    if not rows:
-        return
+    parts = [*_samples_of(path, chosen.rank)]
     starts = clock.aligned(chosen.start)
-    device, times, values = (rows.column(name).to_numpy() for name in ("device", "time_ns", "value"))
-    names = rows.column("metric").combine_chunks()
-    codes = names.indices.to_numpy()
-    names = names.dictionary.to_pylist()
     own = set(chosen.features)
-    for code, number in {(int(code), int(number)) for code, number in zip(codes, device, strict=True)}:
-        if names[code] not in own:
-            of_metric = (codes == code) & (device == number)
-            moments = times[of_metric]
-            read = values[of_metric]
-            launches = np.flatnonzero(chosen.device == number)
-            last = np.searchsorted(moments, starts[launches], side="right") - 1
-            oldest = STALE * float(np.median(np.diff(moments))) if moments.size > 1 else 0.0
-            fresh = (last >= 0) & (starts[launches] - moments[np.maximum(last, 0)] <= oldest)
-            column = chosen.features.setdefault(names[code], np.full(chosen.launch.size, np.nan))
-            column[launches[fresh]] = read[last[fresh]]
+    for name, launches, times, values in (
+        _readings(pa.concat_tables(parts).unify_dictionaries(), chosen) if parts else ()
+    ):
+        if name not in own:
+            last = np.searchsorted(times, starts[launches], side="right") - 1
+            oldest = STALE * float(np.median(np.diff(times))) if times.size > 1 else 0.0
+            fresh = (last >= 0) & (starts[launches] - times[np.maximum(last, 0)] <= oldest)
+            column = chosen.features.setdefault(name, np.full(chosen.launch.size, np.nan))
+            column[launches[fresh]] = values[last[fresh]]
 
 
 def without_linked_transfer(context: Mapping[str, np.ndarray], kept: pa.Table) -> dict[str, np.ndarray]:

@@ -14,6 +14,10 @@ from causeway.core.schemas import BLOCKS
 
 FEWEST_ROWS = 50
 """Rows from which a slope, or a relation of two columns, is told. Chosen."""
+FEWEST_LAUNCHES = 20
+"""Launches whose mean or spread is told: at one end of a number, with a level that is set, of a configuration, of a
+kernel in the pooled search. The mean of so many is known to 0.22 of their standard deviation, 1 / sqrt(20).
+"""
 FEW_VALUES = 5
 """A number with at most so many different values acts by these, as by levels, and a line is told of no fewer."""
 PRIOR_LAUNCHES = 5.0
@@ -26,8 +30,10 @@ CLIP_MEAN = 2.5
 """Huber's clipping of the deviation, in robust standard deviations: rare long launches count as long, not as
 everything.
 """
-CLIP_SCALE = 4.0
-"""The same of the absolute residual, whose upper tail is what the scale stage explains."""
+CLIP_SCALE = 6.0
+"""The same of the absolute residual, whose upper tail is what the scale stage explains, and of all else that outliers
+would decide: columns, and deviations in shares, in standard deviations.
+"""
 POWER = 2.0 / 3.0
 """Of the absolute residual: the cube root of a chi-squared variable is nearly normal (E. Wilson, M. Hilferty, PNAS
 17 (1931) 684).

@@ -457,16 +457,15 @@ def six_digits(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def to_six_digits(record: AnyRecord) -> AnyRecord:
-    """Return a record with all of its numbers, those of the records in it as well, to six significant digits."""
-    return _rounded(record)
-
-
-def _rounded(value: Any) -> Any:
+def to_six_digits(value: AnyRecord) -> AnyRecord:
+    """Return a number to six significant digits, or a record or a tuple with all of its numbers so, those of the
+    records in it as well; what is none of these as it is.
+    """
+    rounded: Any = value
     if isinstance(value, float):
-        return six_digits(value)
-    if isinstance(value, tuple):
-        return tuple(map(_rounded, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{field.name: _rounded(getattr(value, field.name)) for field in fields(value)})
-    return value
+        rounded = six_digits(value)
+    elif isinstance(value, tuple):
+        rounded = tuple(map(to_six_digits, value))
+    elif is_dataclass(value) and not isinstance(value, type):
+        rounded = replace(value, **{field.name: to_six_digits(getattr(value, field.name)) for field in fields(value)})
+    return rounded

@@ -13,11 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from causeway.causal.data.feature_names import UNSEARCHED, leaked_by_name
-from causeway.causal.data.observations import Dropped, Feature, Observations
+from causeway.causal.data.observations import FEWEST_LAUNCHES, Dropped, Feature, Observations
 from causeway.core.codes import COMMUNICATION_KERNEL
-from causeway.core.feature_registry import COUNTERS, FEATURE_BY_NAME
+from causeway.core.feature_registry import FEATURE_BY_NAME
 from causeway.core.names.prior_knowledge import Knowledge
-from causeway.core.schemas import BLOCKS
 from causeway.core.tables import SCHEMAS, open_table, read_table, stretches_of, table_metadata
 from causeway.events.distinct_texts import distinct_texts
 
@@ -29,8 +28,6 @@ feature is read.
 """
 NOT_SEARCHED = "counters of launches with times are not searched"
 """Why these are no candidates."""
-MIN_KERNEL_ROWS = 30
-"""A kernel with fewer rows has no say in the pooled search."""
 
 
 @dataclass(frozen=True)
@@ -330,18 +327,8 @@ def feature_columns(table: pa.Table, own: tuple[Knowledge, ...] = ()) -> list[Fe
         values = table.column(position)
         text = pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or pa.types.is_boolean(field.type)
         array = _texts(values) if text else values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        features.append(
-            Feature(
-                field.name,
-                array,
-                facts.get("tier", "counter"),
-                facts.get("group", COUNTERS),
-                facts.get("unit", ""),
-                facts.get("raw", ""),
-                facts.get("counts", BLOCKS),
-                own,
-            )
-        )
+        described = {name: facts[name] for name in ("tier", "group", "unit", "raw", "counts") if name in facts}
+        features.append(Feature(field.name, array, **described, own=own))
     if pc.count_distinct(table.column("rank")).as_py() > 1:
         rank = FEATURE_BY_NAME["rank"]
         features.append(Feature(rank.name, _texts(table.column("rank")), rank.tier, rank.group))
@@ -371,7 +358,7 @@ def pooled(blocks: pa.Table, max_rows: int, seed: int) -> pa.Table:
         Some rows of `blocks` with all columns, by kernel.
     """
     counts = blocks.group_by("kernel").aggregate([("rows", "sum")]).to_pylist()
-    chosen = [row["kernel"] for row in counts if row["rows_sum"] >= MIN_KERNEL_ROWS] or [
+    chosen = [row["kernel"] for row in counts if row["rows_sum"] >= FEWEST_LAUNCHES] or [
         row["kernel"] for row in counts
     ]
     parts = [

@@ -45,14 +45,21 @@ from causeway.causal.effects.scope_times import PICKS, Cause, ScopeTimes
 from causeway.causal.effects.time_effects import Compared, tails_of, time_effect
 from causeway.causal.effects.time_model import DRAWS
 from causeway.causal.preparation.categorical import listed
-from causeway.causal.preparation.known_relations import CLEARLY_MORE
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.preparation.target_leakage import LEAK_R2
 from causeway.causal.selection.backward import Stage, Stages
-from causeway.causal.selection.linear_model import ALPHA, LinearModel, Test, bonferroni, linear_model_of, simes
-from causeway.causal.statistics.basis import GroupCentring
+from causeway.causal.selection.linear_model import (
+    ALPHA,
+    LinearModel,
+    Test,
+    bonferroni,
+    effective_sizes,
+    linear_model_of,
+    simes,
+)
+from causeway.causal.statistics.basis import GroupCentring, unit_length
 from causeway.core.names.prior_knowledge import CLOCK, LAG
-from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
+from causeway.core.vocabulary import INCONCLUSIVE, LEAST_EXPLAINED, SUPPORTED
 from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor
 from causeway.numeric.seeds import derived_seed, generator
 
@@ -72,7 +79,7 @@ def association_beyond(
     stages: Stages, candidates: Sequence[Candidate], rows: Observations, controls: Sequence[int] = ()
 ) -> Association | None:
     """Return what goes most closely with the deviation among products of two columns and columns one launch earlier;
-    None if nothing does at `ALPHA` over all that are scanned, or with more than `LEAST_SHARE` of its variance.
+    None if nothing does at `ALPHA` over all that are scanned, or with `LEAST_EXPLAINED` percent of its variance.
 
     Parameters
     ----------
@@ -105,7 +112,7 @@ def association_beyond(
     left = np.maximum(stage.problem.n_independent / sizes - model.q.shape[1] - 2, 1.0)
     p_values = fdtrc(1, left, squares / np.maximum(1 - squares, 1e-12) * left)
     closest = int(np.lexsort((-squares, p_values))[0])
-    if p_values[closest] * p_values.size > ALPHA or squares[closest] < CLEARLY_MORE:
+    if p_values[closest] * p_values.size > ALPHA or 100.0 * squares[closest] < LEAST_EXPLAINED:
         return None
     is_pair = closest < len(pairs)
     names = [candidates[numbers[i]].name for i in (pairs[closest] if is_pair else (closest - len(pairs),))]
@@ -130,9 +137,7 @@ def _partial_squares(
     """Return the squared correlation of each column with the residual, and what autocorrelation divides the rows by,
     shape (n_columns,) each.
     """
-    weighted = centring.weighted(columns)
-    lengths = np.sqrt((weighted**2).sum(axis=0))
-    weighted /= np.where(lengths > 0, lengths, 1.0)
+    weighted = unit_length(centring.weighted(columns))
     total = float(residual @ residual)
     squares = (residual @ weighted) ** 2 / (total if total > 0 else 1.0)
     of_residual = autocorrelations(residual[:, None], n_lags)[0]
@@ -146,10 +151,7 @@ def stage_p_values(stage: Stage) -> np.ndarray:
     problem = stage.problem
     model = linear_model_of(problem, stage.response, stage.chosen)
     explained, df = model.scan()
-    of_residual = autocorrelations(model.residual[:, None], problem.n_lags)[0]
-    factors = np.ones(problem.n_candidates)
-    np.maximum.at(factors, problem.basis.owner, bartlett_factor(problem.lags, of_residual))
-    sizes = problem.n_independent / factors
+    sizes, _ = effective_sizes(problem, model.residual)
     p_values, _ = model.tests(explained, df, sizes)
     p_values[sizes < FEWEST_ROWS] = 1.0
     for test in stage.tests:
@@ -211,23 +213,15 @@ class Share:
     value_effect: Estimate
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shares:
-    """The shares of all causes by name, and what no cause carries of both variances, percent; all sum to 100."""
-
-    of: Mapping[str, Share]
-    unexplained: Estimate
-    unexplained_variance: Estimate
-
-
 def shares_of(
     times: ScopeTimes,
     evidence: Evidence,
     directions: Mapping[str, np.ndarray],
     effects: Sequence[ConfigurationEffect],
     mediated: Sequence[Cause] = (),
-) -> Shares:
-    """Return the shares of the causes.
+) -> tuple[dict[str, Share], Estimate, Estimate]:
+    """Return the shares of the causes by name, and what no cause carries of the variance of the target and of that of
+    the value, percent; all sum to 100.
 
     Parameters
     ----------
@@ -267,7 +261,7 @@ def shares_of(
         contribution, variance = (times.share(row) for row in percent[:, index])
         shares[name] = Share(contribution=contribution, variance=variance, effect=effect, value_effect=value_effect)
     rest, rest_of_value = (times.share(row) for row in percent[:, -1])
-    return Shares(of=shares, unexplained=rest, unexplained_variance=rest_of_value)
+    return shares, rest, rest_of_value
 
 
 def _kernels_alike(scale: np.ndarray, times: ScopeTimes, evidence: Evidence) -> np.ndarray:
@@ -406,18 +400,19 @@ def parents_within(stages: Stages, candidates: Sequence[Candidate]) -> list[Pare
     for stage in stages.both:
         for test in stage.tests:
             by_candidate.setdefault(test.candidate, {})[stage.name] = test
-    return [_within(candidates[index], tests, stages) for index, tests in sorted(by_candidate.items())]
-
-
-def _within(candidate: Candidate, tests: Mapping[StageName, Test], stages: Stages) -> Parent:
-    strongest = min(tests.values(), key=lambda test: test.p_value)
-    return Parent(
-        candidate=candidate,
-        stage="both" if len(tests) == 2 else next(iter(tests)),
-        p_value=bonferroni(strongest.p_value, 2 * stages.problem.n_tests),
-        partial_r2=max(test.partial_r2 for test in tests.values()),
-        n_effective=strongest.n_effective,
-    )
+    parents = []
+    for index, tests in sorted(by_candidate.items()):
+        strongest = min(tests.values(), key=lambda test: test.p_value)
+        parents.append(
+            Parent(
+                candidate=candidates[index],
+                stage="both" if len(tests) == 2 else next(iter(tests)),
+                p_value=bonferroni(strongest.p_value, 2 * stages.problem.n_tests),
+                partial_r2=max(test.partial_r2 for test in tests.values()),
+                n_effective=strongest.n_effective,
+            )
+        )
+    return parents
 
 
 def with_determination(
@@ -488,10 +483,10 @@ def weigh(
     directions = {name: comparison.direction for name, comparison in compared.items()}
     effects = [parent.effect for parent in parents if parent.effect is not None]
     mediated = [parent for parent in parents if parent.through]
-    shares = shares_of(times, evidence, directions, effects, mediated)
-    arrows = [_arrow(parent, compared.get(parent.name), shares.of[parent.name], times) for parent in parents]
+    shares, rest, rest_of_value = shares_of(times, evidence, directions, effects, mediated)
+    arrows = [_arrow(parent, compared.get(parent.name), shares[parent.name], times) for parent in parents]
     arrows.sort(key=lambda arrow: (-arrow.variance.value, -arrow.contribution.value, arrow.name))
-    return tuple(arrows), shares.unexplained, shares.unexplained_variance, times
+    return tuple(arrows), rest, rest_of_value, times
 
 
 def _kernels_of(values: np.ndarray, rows: Observations) -> tuple[str, ...]:
@@ -519,10 +514,7 @@ def _arrow(parent: Parent, compared: Compared | None, share: Share, times: Scope
         sign_of=about,
         level=listed(levels) if levels else "",
         levels=levels,
-        effect=share.effect,
-        value_effect=share.value_effect,
-        contribution=share.contribution,
-        variance=share.variance,
+        **vars(share),
         p_value=parent.p_value,
         robustness=robustness_value(parent.partial_r2),
         n_effective=parent.n_effective,

@@ -15,10 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import fdtrc
 
-from causeway.causal.data.observations import Candidate, Dropped, Observations
-from causeway.causal.data.scopes import MIN_KERNEL_ROWS
+from causeway.causal.data.observations import FEWEST_LAUNCHES, Candidate, Dropped, Observations
 from causeway.causal.effects.evidence import ConfigurationEffect
-from causeway.causal.effects.time_effects import FEWEST_LAUNCHES
 from causeway.causal.selection.linear_model import ALPHA
 from causeway.causal.statistics.basis import cluster_columns, group_means, medoids
 
@@ -81,7 +79,7 @@ class ConfigurationLevel:
         kernels = rows.kernel[first]
         self.usable = np.flatnonzero((counts >= FEWEST_LAUNCHES) & (absolute > 0))
         self.kernels = np.unique(kernels[self.usable], return_inverse=True)[1]
-        self.weights = counts[self.usable] / (counts[self.usable] + MIN_KERNEL_ROWS)
+        self.weights = counts[self.usable] / (counts[self.usable] + FEWEST_LAUNCHES)
         logs = np.log(absolute[self.usable])
         relative = bool(np.all(self.mean[self.usable] > 0))
         self.responses = [logs] + ([logs - np.log(self.mean[self.usable])] if relative else [])

@@ -62,13 +62,13 @@ from causeway.causal.preparation.prepare import CONTROL_NAMES, LEAKED, leaked_co
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.selection.backward import Stage, Stages
 from causeway.causal.selection.lagged import without_slow_waves
-from causeway.causal.selection.linear_model import RELATED, UNRELATED, VERY_STRONG, linear_model_of
+from causeway.causal.selection.linear_model import RELATED, UNRELATED, VERY_STRONG, effective_sizes, linear_model_of
 from causeway.causal.selection.problem import DesignCache, independent_rows
-from causeway.causal.statistics.basis import build_basis, normal_scores
+from causeway.causal.statistics.basis import build_basis, normal_scores, unit_length
 from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
 from causeway.core.formatting import counted
 from causeway.core.vocabulary import SUPPORTED
-from causeway.numeric.effective_size import REFUSED_BELOW, autocorrelations, bartlett_factor, shown_below
+from causeway.numeric.effective_size import REFUSED_BELOW, shown_below
 from causeway.numeric.process import single_threaded
 from causeway.numeric.seeds import derived_seed
 
@@ -82,8 +82,8 @@ def promote_better_members(stages: Stages, prepared: Prepared) -> bool:
             if candidate is not stage.pruner.candidates[index]:  # replaced since the search
                 continue
             others = [name for name in candidate.members if name in prepared.stand_ins]
-            if not _computed(candidate):  # a rate or ratio may hold the measured time itself and would win by that
-                others = [name for name in others if not _computed(prepared.stand_ins[name])]
+            if candidate.unit not in RELATIVE_UNITS:  # a ratio may hold the measured time itself and would win by that
+                others = [name for name in others if prepared.stand_ins[name].unit not in RELATIVE_UNITS]
             if not others:
                 continue
             best = _best(stage, index, others, prepared)
@@ -91,11 +91,6 @@ def promote_better_members(stages: Stages, prepared: Prepared) -> bool:
                 prepared.promote(best)
                 changed = True
     return changed
-
-
-def _computed(candidate: Candidate) -> bool:
-    """Tell whether a column is a rate or ratio, by its unit; parts of a sum are counted like the whole."""
-    return candidate.unit in RELATIVE_UNITS
 
 
 def _best(stage: Stage, index: int, names: list[str], prepared: Prepared) -> str | None:
@@ -118,8 +113,6 @@ def _best(stage: Stage, index: int, names: list[str], prepared: Prepared) -> str
 FOLLOWS_TIME = "an effect of the time: what it tells of the causes follows from the time alone"
 NEAREST_TO_TIME = 12
 """So many columns, those nearest to the time, are asked."""
-REST = 0.1
-"""Share of a squared correlation that is a rest of it."""
 
 
 def effects_of_time(
@@ -165,8 +158,7 @@ def effects_of_time(
             np.maximum((1 - plain[own] ** 2) * (1 - with_time[own] ** 2), 1e-12)
         )
         tells = causes & (n * plain[own] ** 2 > RELATED) & (n * left**2 > RELATED)
-        through_time = _is_rest(plain[own], given[own], n)
-        through_time &= _is_rest(as_measured[1 + own, 1:], given_measured[own], n)
+        through_time = n * np.maximum(given[own] ** 2, given_measured[own] ** 2) < UNRELATED
         if tells.any() and np.all(through_time[causes]):
             reasons[candidates[index].name] = FOLLOWS_TIME
     return reasons
@@ -174,15 +166,8 @@ def effects_of_time(
 
 def _with_time_first(stages: Stages, time: np.ndarray, columns: Sequence[np.ndarray]) -> np.ndarray:
     """Return the correlations within configurations of the time, which is first, and of columns, shape (k, k)."""
-    unit = stages.centring.weighted(np.column_stack([time, *columns]))
-    lengths = np.sqrt((unit**2).sum(axis=0))
-    unit /= np.where(lengths > 0, lengths, 1.0)
+    unit = unit_length(stages.centring.weighted(np.column_stack([time, *columns])))
     return unit.T @ unit
-
-
-def _is_rest(plain: np.ndarray, given: np.ndarray, n: float) -> np.ndarray:
-    """Tell which correlations given the time are nothing, or a rest of what they are without it."""
-    return ((given * plain > 0) & (given**2 < REST * plain**2)) | (n * given**2 < UNRELATED)
 
 
 def _given_time(correlations: np.ndarray, with_time: np.ndarray) -> np.ndarray:
@@ -281,7 +266,7 @@ def _discover(
     spread = configuration_spread(rows)
     deviation = standardised_deviation(rows, spread)
     response = clipped_deviation(deviation, rows.weight)[0]
-    excluded |= superfluous_orders(columns, rows, response, order_beside_record)
+    excluded |= superfluous_orders(columns, rows, response, size, order_beside_record)
     excluded |= ruled_out(columns, rows, response, size) | clocks_of_places(columns, rows, response, size) | impossible
     prepared = prepare(columns, rows, scope.target, excluded)
     if freed.explained is not None:
@@ -296,8 +281,7 @@ def _discover(
     for drop in dropped:
         prepared.drop(drop.feature, drop.reason)
     mediated = mediated_parents(stages, prepared.within, rows, deviation)
-    direct = parents_within(stages, prepared.within)
-    within = [*direct, *mediated]
+    within = [*parents_within(stages, prepared.within), *mediated]
     parents = [*with_determination(within, stages, prepared.within, rows), *parents_between(effects, n_between)]
     kept, notes = without_controls(parents)
     evidence = Evidence(
@@ -313,7 +297,7 @@ def _discover(
     evidence = replace(evidence, times=times)
     behind = [arrow.n_effective for arrow in arrows if arrow.stage != CONFIGURATION]
     controls = [index for index, candidate in enumerate(prepared.within) if candidate.name in CONTROL_NAMES]
-    sizes, typical = _sizes(stages, size)
+    sizes, typical = effective_sizes(stages.problem, stages.centring.weighted(stages.residual))
     slow = {prepared.within[index].name for index in np.flatnonzero(sizes < REFUSED_BELOW)} - CONTROL_NAMES
     sizes = np.delete(sizes, controls)
     n_effective = min(behind) if behind else typical
@@ -322,11 +306,7 @@ def _discover(
         outcome,
         n_effective=n_effective,
         dropped=tuple(sorted((*prepared.dropped, *refused), key=lambda drop: drop.feature)),
-        notes=(
-            *notes,
-            *pooled,
-            *prepared.notes,
-        ),
+        notes=(*notes, *pooled, *prepared.notes),
         p_value=scope_p_value(stages, controls, [effect.p_value for effect in effects], n_between),
     )
     if not arrows and n_effective < REFUSED_BELOW:
@@ -381,23 +361,3 @@ def _usable(columns: list[Feature], rows: Observations) -> tuple[Observations, l
     if np.all(rows.signed == 0):
         return rows, columns, f"{CONSTANT_TARGET}: no launch deviates from the mean of its configuration"
     return rows, columns, ""
-
-
-def _sizes(stages: Stages, size: float) -> tuple[np.ndarray, float]:
-    """Return the effective size behind the test of each candidate, given the autocorrelation of what is left, and that
-    of the median column.
-
-    Returns
-    -------
-    sizes : ndarray of float, shape (n_candidates,)
-        `size` for a candidate that no row tells from a constant.
-    typical : float
-    """
-    problem = stages.problem
-    sizes = np.full(problem.n_candidates, size)
-    if not problem.lags.size:
-        return sizes, size
-    of_residual = autocorrelations(stages.centring.weighted(stages.residual)[:, None], problem.n_lags)[0]
-    factors = bartlett_factor(problem.lags, of_residual)
-    np.minimum.at(sizes, problem.basis.owner, size / factors)
-    return sizes, size / float(np.median(factors))

@@ -6,16 +6,17 @@ beside every other column, on the rows where both are known and positive.
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
 from causeway.causal.data.feature_names import computed_name
 from causeway.causal.data.observations import FEWEST_ROWS, Candidate, Observations
-from causeway.causal.preparation.exact_images import IMAGE, images_of_leaked, is_exact, is_image
+from causeway.causal.preparation.exact_images import IMAGE, are_images, images_of_leaked, is_exact
 from causeway.causal.preparation.leak_attribution import LeakAttribution
 from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_again
 from causeway.causal.preparation.prepared import Prepared
-from causeway.causal.preparation.target_leakage import LEAK_R2, NOT_ROUNDING, STILL_LEFT, in_proportion
+from causeway.causal.preparation.target_leakage import LEAK_R2, ROUNDING, STILL_LEFT, in_proportion
 from causeway.causal.selection.backward import Stages
 from causeway.causal.statistics.basis import GroupCentring, group_means
 
@@ -36,7 +37,6 @@ class LeakageRecheck:
         self.prepared = prepared
         self.rows = rows
         self.measured = rows.mean + rows.signed
-        self._scales: list[PairwiseRelations] = []
 
     def drop_leaked(self, stages: Stages) -> bool:
         """Drop counters that turn out to be leaked features; tell whether the search must be repeated.
@@ -69,21 +69,18 @@ class LeakageRecheck:
         standardised = name in self.prepared.standardised
         return prepared_again(self.prepared.numbers[name], self.rows, stages.centring, standardised)
 
+    @cached_property
     def scales(self) -> "list[PairwiseRelations]":
-        """Return the relations in levels and, of a positive value, in logarithms; set up once, for all columns."""
-        if not self._scales:
-            logarithmic = (False, True) if np.all(self.measured > 0) else (False,)
-            self._scales = [
-                PairwiseRelations(self.measured, is_log, self.prepared.numbers, self.rows) for is_log in logarithmic
-            ]
-        return self._scales
+        """The relations in levels and, of a positive value, in logarithms; set up once, for all columns."""
+        logarithmic = (False, True) if np.all(self.measured > 0) else (False,)
+        return [PairwiseRelations(self.measured, is_log, self.prepared.numbers, self.rows) for is_log in logarithmic]
 
     def _leaked(self, suspects: list[str], stages: Stages) -> set[str]:
         """Return which suspects, or columns related to them, are functions of the measured value and at most one other
         column.
         """
         leaked: set[str] = set()
-        for relations in self.scales():
+        for relations in self.scales:
             for name in suspects:
                 if name not in leaked:
                     leaked |= set(_decided_by_name(relations.leaked(name, self.prepared, stages)))
@@ -142,7 +139,6 @@ class PairwiseRelations:
         everywhere = np.ones(len(rows), bool)
         self.measured, spread = _centred_where(np.log(measured) if logarithmic else measured, everywhere, rows)
         self.level = (1.0 if logarithmic else float(np.average(measured, weights=rows.weight))) / spread
-        self.positive = bool(np.all(measured > 0))
         self.raw_values = [np.asarray(number.column.values, dtype=float) for number in numbers.values()]
         shape = (len(self.names), len(rows))
         self.values = np.empty(shape, np.float32)
@@ -192,12 +188,7 @@ class PairwiseRelations:
         slopes = np.linalg.lstsq(design, measured, rcond=None)[0]
         if is_exact(measured - design @ slopes, measured - measured.mean(), self.level):
             return True
-        raw = [self.raw_values[member][rows] for member in members]
-        return (
-            self.positive
-            and len(members) == 2
-            and any(is_image(column, other, self.raw_measured[rows]) for column, other in (raw, raw[::-1]))
-        )
+        return are_images([self.raw_values[member][rows] for member in members], self.raw_measured[rows])
 
     def residual(self, column: int) -> np.ndarray:
         """Return what the measured value and each other column leave of a column, shape (p,), 1 - R^2; in its own place
@@ -250,7 +241,7 @@ class PairwiseRelations:
                 usable &= in_proportion(
                     np.nan_to_num(partial), self.spread[column] * np.sqrt(np.maximum(x_given_t, 0.0)), sizes
                 )
-        residual = np.where(usable & (without > NOT_ROUNDING) & (residual < STILL_LEFT * without), residual, 1.0)
+        residual = np.where(usable & (without > ROUNDING) & (residual < STILL_LEFT * without), residual, 1.0)
         residual[column] = alone[column] if size >= FEWEST_ROWS and alone[column] < 1.0 - LEAK_R2 else 1.0
         return residual
 

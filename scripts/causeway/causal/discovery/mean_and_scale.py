@@ -28,12 +28,13 @@ from causeway.causal.data.observations import (
 from causeway.causal.data.outcome import StageName
 from causeway.causal.discovery.arrows import Parent, parents_within
 from causeway.causal.preparation.prepare import CONTROL_NAMES
-from causeway.causal.selection.backward import ALTERNATIVE_CORRELATION, ORIGINAL, Pruner, Stage, Stages
+from causeway.causal.selection.backward import ORIGINAL, Pruner, Stage, Stages
 from causeway.causal.selection.lagged import without_slow_waves
 from causeway.causal.selection.linear_model import (
     ALPHA,
     FEW_ROWS,
     MIN_PARTIAL_R2,
+    RELATED,
     SIGNIFICANT,
     LinearModel,
     bonferroni,
@@ -86,19 +87,13 @@ def mediated_parents(
     of_roots = run_stages(roots, DesignCache(rows), deviation)
     of_roots, _ = without_slow_waves(of_roots, roots, rows)
     direct_names = {candidates[index].name for index in direct}
-    hidden = {}
-    for index in of_roots.parents():
-        if _may_be_named(roots[index]) and roots[index].name not in direct_names:
-            through = mediators_of(stages, of_roots, index, mediators)
-            if through:
-                hidden[roots[index].name] = ", ".join(candidates[mediator].name for mediator in through)
-    if not hidden:
-        return []
     parents = []
-    for parent in parents_within(of_roots, roots):
-        p_value = bonferroni(parent.p_value, stages.problem.n_tests / of_roots.problem.n_tests)
-        if parent.candidate.name in hidden and p_value <= SIGNIFICANT:
-            parents.append(replace(parent, p_value=p_value, through=hidden[parent.candidate.name]))
+    for index, parent in zip(of_roots.parents(), parents_within(of_roots, roots), strict=True):
+        if _may_be_named(parent.candidate) and parent.name not in direct_names:
+            through = ", ".join(candidates[number].name for number in mediators_of(stages, of_roots, index, mediators))
+            p_value = bonferroni(parent.p_value, stages.problem.n_tests / of_roots.problem.n_tests)
+            if through and p_value <= SIGNIFICANT:
+                parents.append(replace(parent, p_value=p_value, through=through))
     return parents
 
 
@@ -144,7 +139,7 @@ def mediators_of(stages: Stages, roots: Stages, root: int, mediators: Sequence[i
 def _stage(ground: Design, name: StageName, values: np.ndarray, unit: float, given: tuple[int, ...] = ()) -> Stage:
     """Search the parents of `values`, in `unit`; those `given` are in every model and are tested at the end."""
     response = ground.centring.weighted(values)
-    pruner = Pruner(ground.problem, ground.candidates, ground.centring, ground.kernel, given)
+    pruner = Pruner(ground, given)
     tests = pruner.prune(response, forward(ground.problem, response, given))
     chosen = [test.candidate for test in tests]
     for candidate in given:
@@ -181,7 +176,7 @@ def _beside_mean(scale: Stage, mean: Stage) -> Stage:
     kept = []
     for test in scale.tests:
         others = [other for other in scale.chosen if other != test.candidate]
-        near = np.abs(scale.problem.firsts_like(test.candidate)) > ALTERNATIVE_CORRELATION
+        near = scale.problem.n_independent * scale.problem.firsts_like(test.candidate) ** 2 > RELATED
         score = fit_scores(linear_model_of(scale.problem, scale.response, others))
         as_well = near & (score < score[test.candidate] + ORIGINAL)
         related = [parent for parent in mean.chosen if as_well[parent] and parent not in scale.chosen]

@@ -12,7 +12,7 @@ import numpy as np
 
 from causeway.causal.data.observations import FEW_VALUES
 from causeway.causal.preparation.categorical import MIN_LEVEL_ROWS
-from causeway.causal.statistics.basis import normal_scores, numeric_functions, two_valued
+from causeway.causal.statistics.basis import functions_of, normal_scores, two_valued
 
 KNOTS = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95)
 """Quantiles of a cause at which its effect may bend or step: the levels that are compared, and about evenly between."""
@@ -113,7 +113,7 @@ def _function_blocks(values: np.ndarray, end: np.ndarray | None = None) -> list[
     columns = values.astype(float)
     blocks = [columns]
     if values.ndim == 1:
-        blocks = [numeric_functions(columns)]
+        blocks = [functions_of(columns).T]
         if not two_valued(values):
             scores = normal_scores(columns)
             knots = np.unique(np.quantile(scores, KNOTS))

@@ -6,9 +6,9 @@ target is mostly a deviation: after an intervention the configuration has a new 
 A cause may be set to values that were observed, alone and together with the other causes (`Support`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -25,11 +25,11 @@ from causeway.core.schemas import GRID_AND_BLOCK, thread_sizes
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 
 MOST_OUTSIDE = 0.1
-"""Share of the launches that an intervention may bring where none was observed."""
-USUAL_DISTANCE = 0.99
-"""Quantile of the distances between nearest launches that is still usual."""
+"""Share of the launches that an intervention may bring where none was observed: farther from the nearest launch than
+all but such a share are from theirs.
+"""
 BEYOND_NEAREST = 0.5
-"""Standard deviations that a setting may lie from the nearest launch beyond that."""
+"""Standard deviations that a setting may lie from the nearest launch beyond that distance."""
 SUPPORT_ROWS = 1000
 """So many launches, evenly spread, are asked whether an intervention brings them where none was observed."""
 QUANTILES = {0.1: "10th percentile", 0.5: "median", 0.9: "90th percentile"}
@@ -74,7 +74,7 @@ class Support:
         self.own = np.arange(0, len(self.points), max(1, len(self.points) // SUPPORT_ROWS))
         self.tree = cKDTree(self.points)
         near = self.tree.query(self.points[self.own], k=2)[0][:, 1]
-        self.limit = float(np.quantile(near, USUAL_DISTANCE)) + BEYOND_NEAREST
+        self.limit = float(np.quantile(near, 1 - MOST_OUTSIDE)) + BEYOND_NEAREST
 
     def outside(self, donors: Mapping[int, np.ndarray], weight: np.ndarray) -> float:
         """Return the share of the launches, 0 to 1, that an intervention would make unlike any launch.
@@ -118,11 +118,10 @@ def settings_of(arrow: Arrow, times: ScopeTimes) -> list[Setting]:
     """
     candidate = times.candidates[arrow.name]
     values = candidate.values[times.used]
-    weight = times.weight
     if values.ndim > 1:
         groups = times.compared[arrow.name].groups
         return [Setting("as it was", listed(groups.fast), groups.low)] if groups.fast else []
-    weight = weight * times.known(arrow.name)
+    weight = times.weight * times.known(arrow.name)
     column = next((column for column in times.evidence.columns if column.name == candidate.name), None)
     raw = None if column is None else measured_values(column, times.used)
     alone = np.unique(times.configuration).size == 1
@@ -207,29 +206,32 @@ NOT_TOLD = "refused: it is not known whether grids count blocks or threads, so n
 NO_OTHER = "refused: no kernel was launched with another value"
 
 
-@dataclass
 class InterventionModel:
     """What the what-ifs of a scope are computed from.
 
-    Attributes
+    Parameters
     ----------
     times : ScopeTimes
-    within : list of Arrow
-        Causes that vary within configurations; `support` is of them, None without any.
-    configured : list of Arrow
-        Causes at the configuration level.
-    support : Support or None
+    arrows : sequence of Arrow
+
+    Attributes
+    ----------
+    evidence : Evidence
+        What the causes were read from.
+    within, configured : list of Arrow
+        Causes that vary within configurations, and those at the configuration level.
     """
 
-    times: ScopeTimes
-    within: list[Arrow]
-    configured: list[Arrow]
-    support: Support | None = None
+    def __init__(self, times: ScopeTimes, arrows: Sequence[Arrow]) -> None:
+        self.times = times
+        self.evidence = times.evidence
+        self.within = [arrow for arrow in arrows if arrow.stage != CONFIGURATION]
+        self.configured = [arrow for arrow in arrows if arrow.stage == CONFIGURATION]
 
-    @property
-    def evidence(self) -> Evidence:
-        """What the causes were read from."""
-        return self.times.evidence
+    @cached_property
+    def support(self) -> Support:
+        """What was observed of the causes within configurations, of which there is one."""
+        return Support([self.times.values[arrow.name][self.times.used] for arrow in self.within])
 
     def outside(self, donors: Mapping[str, np.ndarray]) -> float:
         """Return the share of the launches, 0 to 1, that donors would make unlike any launch.
@@ -239,21 +241,12 @@ class InterventionModel:
         donors : mapping of str to ndarray of int, shape (n_used,)
             By cause the row whose value each row takes, -1 for none.
         """
-        if self.support is None:
-            return 0.0
         positions = {arrow.name: index for index, arrow in enumerate(self.within)}
         return self.support.outside({positions[name]: rows for name, rows in donors.items()}, self.times.weight)
 
     def constant_target(self) -> bool:
         """Tell whether the target is zero in all used rows."""
         return not np.any(self.evidence.rows.target[self.times.used])
-
-
-def intervention_model_of(times: ScopeTimes, arrows: Sequence[Arrow]) -> InterventionModel:
-    """Return what the what-ifs of some causes are computed from."""
-    within = [arrow for arrow in arrows if arrow.stage != CONFIGURATION]
-    support = Support([times.values[arrow.name][times.used] for arrow in within]) if within else None
-    return InterventionModel(times, within, [arrow for arrow in arrows if arrow.stage == CONFIGURATION], support)
 
 
 def what_ifs(model: InterventionModel, arrows: Sequence[Arrow]) -> list[WhatIf]:
@@ -289,47 +282,34 @@ def _row(arrow: Arrow, before: str, after: str, **result) -> WhatIf:
 
 
 def _rows_within(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
-    """Return the rows of a cause that varies within configurations: the best setting, and none in flight."""
+    """Return the rows of a cause that varies within configurations: the setting that takes least time, or if none is
+    known to save any that with the smallest target; and none in flight.
+    """
     settings = settings_of(arrow, model.times)
     if not settings:
         return []
     if model.constant_target():
         return [_row(arrow, settings[0].before, settings[0].after, reason="refused: the target is zero as it is")]
-    outside = {id(setting): model.outside({arrow.name: setting.donor}) for setting in settings}
-    possible = [setting for setting in settings if outside[id(setting)] <= MOST_OUTSIDE]
+    outside = [model.outside({arrow.name: setting.donor}) for setting in settings]
+    donors = [{arrow.name: own_where_missing(setting.donor)} for setting in settings]
+    possible = [number for number, share in enumerate(outside) if share <= MOST_OUTSIDE]
 
     @cache
     def change_to(number: int) -> Change:
-        return model.times.change([arrow], {arrow.name: own_where_missing(possible[number].donor)})
+        return model.times.change([arrow], donors[number])
 
-    best = possible[_best(arrow, possible, model, change_to)] if possible else settings[0]
+    means = {number: model.times.mean_changes([arrow], [{}, donors[number]])[0] for number in possible}
+    best = min(possible, key=lambda number: means[number].value, default=0)
+    if possible and not means[best].high < 0:
+        best = min(possible, key=lambda number: change_to(number).target.value)
     rows = []
-    for setting in settings:
-        if setting is not best and setting.after != NONE:
-            continue
-        number = next((index for index, other in enumerate(possible) if other is setting), None)
-        if number is None:
-            reason = out_of_support_reason(outside[id(setting)])
-            rows.append(_row(arrow, setting.before, setting.after, reason=reason))
-        else:
-            donors = {arrow.name: own_where_missing(setting.donor)}
-            fields = answer([arrow], change_to(number), model, donors)
+    for number, setting in enumerate(settings):
+        if number == best or setting.after == NONE:
+            fields: dict = {"reason": out_of_support_reason(outside[number])}
+            if number in possible:
+                fields = answer([arrow], change_to(number), model, donors[number])
             rows.append(_row(arrow, setting.before, setting.after, **fields))
     return rows
-
-
-def _best(
-    arrow: Arrow, settings: Sequence[Setting], model: InterventionModel, change_to: Callable[[int], Change]
-) -> int:
-    """Return the number of the setting that takes least time; if none is known to save any, that with the smallest
-    target.
-    """
-    donors = [own_where_missing(setting.donor) for setting in settings]
-    means = [model.times.mean_changes([arrow], [{}, {arrow.name: donor}])[0] for donor in donors]
-    best = min(range(len(settings)), key=lambda number: means[number].value)
-    if means[best].high < 0:
-        return best
-    return min(range(len(settings)), key=lambda number: change_to(number).target.value)
 
 
 def own_where_missing(donor: np.ndarray) -> np.ndarray:
@@ -511,14 +491,11 @@ def _configuration_rows(arrow: Arrow, model: InterventionModel) -> list[WhatIf]:
         after, why = _why_none(arrow, model.evidence)
         return [_row(arrow, "as it was", after, reason=why)]
     ends = [scaled_target(slope * moved, model) for slope in effect.slopes]
-    change = ends[0]
-    low = min(ends)
-    high = max(ends)
+    change = Estimate(value=ends[0], low=min(ends), high=max(ends))
     is_moved = moved != 0
     before = setting_value(most_frequent_value(natural, model.times, is_moved), unit)
     after = ", ".join(setting_value(value, unit) for value in sorted(set(natural[best[is_moved]].tolist()))[:3])
     if after == before:
         return [_row(arrow, before, after, reason="refused: the best value and the usual one agree to three digits")]
-    verdict, reason = intervention_verdict([arrow], low, high)
-    estimate = Estimate(value=change, low=low, high=high)
-    return [_row(arrow, before, after, change=estimate, verdict=verdict, reason=reason)]
+    verdict, reason = intervention_verdict([arrow], change.low, change.high)
+    return [_row(arrow, before, after, change=change, verdict=verdict, reason=reason)]

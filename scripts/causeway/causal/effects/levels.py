@@ -201,14 +201,11 @@ def _named(
         between = present[(present > groups[middle[0]]) & (present < present[-1])]
         slower_groups[int(code)] = [rows[own == group] for group in between[::-1]]
     shown = max(costs, key=costs.__getitem__, default=-1)
-    fast_names: tuple[str, ...] = ()
-    slow_names: tuple[str, ...] = ()
 
     def named(rows: np.ndarray) -> tuple[str, ...]:
         return tuple(sorted({names[level] for level in levels[rows].tolist()}, key=in_numbers))
 
-    if ends:
-        fast_names, slow_names = map(named, ends[shown])
+    fast_names, slow_names = map(named, ends[shown]) if ends else ((), ())
     return LevelGroups(
         low=low,
         high=high,

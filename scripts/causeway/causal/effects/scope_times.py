@@ -130,7 +130,8 @@ class ScopeTimes:
     ----------
     used : ndarray of int, shape (n_used,)
         Rows of the evidence, ascending.
-    weight, configuration : ndarray, shape (n_used,)
+    weight, configuration, time : ndarray, shape (n_used,)
+        Of each used row; its time is the measured value less what the target's definition explains.
     causes : list of Cause
     candidates : dict of str to Candidate
         By cause.
@@ -162,6 +163,7 @@ class ScopeTimes:
         self.used = np.sort(np.concatenate(parts))
         self.weight = rows.weight[self.used]
         self.configuration = rows.configuration[self.used]
+        self.time = (rows.mean + rows.signed)[self.used]
         position = np.full(len(rows), -1)
         position[self.used] = np.arange(self.used.size)
         self.tails = dict(tails or {})
@@ -189,6 +191,16 @@ class ScopeTimes:
         totals = np.bincount(self.configuration, weight)
         before = np.cumsum(totals) - totals
         return ((below - before[owner]) / np.where(totals > 0, totals, 1.0)[owner])[place]
+
+    def mean_time(self, rows: np.ndarray) -> float:
+        """Return the mean time of some used rows.
+
+        Parameters
+        ----------
+        rows : ndarray of bool, shape (n_used,)
+            At least one of them.
+        """
+        return float(np.average(self.time[rows], weights=self.weight[rows]))
 
     def configuration_name(self, code: int) -> str:
         """Return what a configuration is called, by its position in `Observations.configuration`."""

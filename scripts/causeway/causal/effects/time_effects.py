@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from causeway.causal.data.observations import Candidate
+from causeway.causal.data.observations import FEWEST_LAUNCHES, Candidate
 from causeway.causal.data.outcome import Ends, Estimate, TimeEffect
 from causeway.causal.effects.levels import LevelGroups, in_turn, level_groups
 from causeway.causal.effects.scope_times import Cause, RowDonors, ScopeTimes, in_tail
@@ -16,10 +16,6 @@ from causeway.causal.preparation.categorical import MIN_LEVEL_ROWS, listed
 from causeway.causal.statistics.basis import group_means
 from causeway.core.formatting import setting_value
 
-FEWEST_LAUNCHES = 20
-"""Launches that are compared at one end of a number, or that have its lowest or highest values where its percentiles
-are equal: the mean of so many is known to 0.22 of their standard deviation, 1 / sqrt(20).
-"""
 EDGE = 1e-9
 """Part of the launches that is none: the outermost rank of an end belongs to it."""
 TAIL_TELLS = 4.0
@@ -126,8 +122,7 @@ def ends_of_tail(times: ScopeTimes, candidate: Candidate, moved: np.ndarray) -> 
         measured = np.asarray(number.column.values, dtype=float)[times.used]
         cut = setting_value(float(measured[end].min() if is_upper else measured[end].max()), candidate.unit)
         words = f"{cut} and {'above' if is_upper else 'below'}"
-        time = (times.evidence.rows.mean + times.evidence.rows.signed)[times.used]
-        means = [float(np.average(time[rows], weights=times.weight[rows])) for rows in (rest, end)]
+        means = [times.mean_time(rest), times.mean_time(end)]
     sides = [(others, rest, means[0]), (words, end, means[1])]
     low, high = sides if is_upper else sides[::-1]
     return Ends(
@@ -202,17 +197,16 @@ class Compared:
     def _groups(self, cause: Cause, effective: float) -> LevelGroups:
         """Return the groups of a category's levels by the time, or where that does not differ by the deviation."""
         times = self.times
-        rows = times.evidence.rows
         numbers = self.candidate.codes[times.used]
         response = times.adjusted(cause)
-        given = (numbers, self.candidate.levels, times.configuration, rows.kernel[times.used], times.weight)
-        time = (rows.mean + rows.signed)[times.used]
-        groups = level_groups(response, *given, time, effective)
+        kernel = times.evidence.rows.kernel[times.used]
+        given = (numbers, self.candidate.levels, times.configuration, kernel, times.weight)
+        groups = level_groups(response, *given, times.time, effective)
         if groups.slow:
             return groups
         size = np.abs(response)
         means = group_means(size, times.configuration, times.weight)
-        return level_groups(size - means[times.configuration], *given, time, effective)
+        return level_groups(size - means[times.configuration], *given, times.time, effective)
 
     def _is_known(self) -> bool:
         """Tell whether enough launches have both of the values that are compared."""
@@ -263,13 +257,11 @@ def _ends_of(times: ScopeTimes, compared: Compared) -> Ends | None:
 
 def _ends_of_levels(times: ScopeTimes, compared: Compared, groups: LevelGroups) -> Ends:
     """Return the groups of levels that are compared, with their means where the difference costs most."""
-    rows = times.evidence.rows
-    time = (rows.mean + rows.signed)[times.used]
     low, high = compared.sides()
     shown = times.configuration == groups.shown
     means: list[float | None] = [None, None]  # of several kernels one configuration's say nothing of the change of all
-    if not np.ptp(rows.kernel[times.used]):
-        means = [float(np.average(time[side & shown], weights=times.weight[side & shown])) for side in (low, high)]
+    if not np.ptp(times.evidence.rows.kernel[times.used]):
+        means = [times.mean_time(side & shown) for side in (low, high)]
     fast, slow = means
     return Ends(
         low=listed(groups.fast),
@@ -310,12 +302,8 @@ def _ends(times: ScopeTimes, compared: Compared) -> Ends | None:
         return setting_value(float(measured[0]), candidate.unit) if is_one else ""
 
     sides = at_ends & (values <= values[low]), at_ends & (values >= values[high])
-    rows = times.evidence.rows
-    time = (rows.mean + rows.signed)[times.used]
     is_alike = candidate.two_valued and not np.ptp(times.configuration[is_moved])  # else the mix of sizes differs, too
-    means = [
-        float(np.average(time[side], weights=times.weight[side])) if is_alike and side.any() else None for side in sides
-    ]
+    means = [times.mean_time(side) if is_alike and side.any() else None for side in sides]
     return Ends(
         low=words(low[at_ends]),
         high=words(high[at_ends]),

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.causal.data.feature_names import called
-from causeway.causal.data.observations import Candidate
+from causeway.causal.data.observations import FEWEST_LAUNCHES, Candidate
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Estimate, Outcome, WhatIf
 from causeway.causal.effects.evidence import ConfigurationEffect
 from causeway.causal.effects.interventions import (
@@ -32,7 +32,7 @@ from causeway.causal.effects.interventions import (
     zero_donors,
 )
 from causeway.causal.effects.scope_times import ScopeTimes
-from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, quantile_donors
+from causeway.causal.effects.time_effects import quantile_donors
 from causeway.core.formatting import first_of, setting_value
 
 TOLERANCE = 1e-9

@@ -25,11 +25,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.causal.data.observations import Candidate
+from causeway.causal.data.observations import FEWEST_LAUNCHES, Candidate
 from causeway.causal.data.outcome import CONFIGURATION, Arrow, Edge, Node, six_digits
 from causeway.causal.data.scopes import DATASET_SCOPE, IDENTITY
 from causeway.causal.effects.evidence import Evidence
-from causeway.causal.effects.time_effects import FEWEST_LAUNCHES
 from causeway.causal.models.scope_model import RANKS
 from causeway.causal.preparation.prepare import CONTROL_NAMES
 from causeway.causal.statistics.basis import independent_columns, normal_scores, two_valued
@@ -40,9 +39,9 @@ MOST_MEDIATORS = 10
 PENALTY = 1.0
 """Factor of `log n` per edge in BOSS' score, twice that of the BIC: on random networks of 40, 46 and 107 nodes
 (1,000 rows) the F1 of the skeleton rises from .94, .92, .83 to .99, 1.00, .98."""
-DETERMINED = 0.005
-"""A column of which those before it leave no more than this share breaks the search (its residual is noise) and takes
-no part.
+NOT_ROUNDED = 1e-6
+"""A column of which those before it leave no more than this share, rounding, breaks the search and takes no part; the
+time over a constant does not follow from it.
 """
 
 
@@ -53,7 +52,6 @@ def learn(
     seed: int = 1,
     weights: np.ndarray | None = None,
     n_effective: float | None = None,
-    determined: float = DETERMINED,
 ) -> list[Edge]:
     """Learn the graph among columns.
 
@@ -71,8 +69,6 @@ def learn(
     weights : ndarray, shape (n_rows,), positive
     n_effective : float
         What the rows are worth after weights and autocorrelation; n_rows if None.
-    determined : float
-        Share of a column that those before it leave, below which it takes no part.
 
     Returns
     -------
@@ -96,12 +92,11 @@ def learn(
         raise ValueError(f"names of nodes must be unique: {list(names)}")
     weights = np.ones(len(scores)) if weights is None else weights
     size = float(len(scores) if n_effective is None else n_effective)
-    columns = _usable(scores, weights, determined)
+    columns, correlations = _usable(scores, weights)
     if len(columns) < 2 or size < max(FEWEST_LAUNCHES, len(columns) + 2):
         return []
     levels = np.zeros(len(names), dtype=int) if ranks is None else np.asarray(ranks, dtype=int)
     own = levels[columns]
-    correlations = _correlations(scores[:, columns], weights)
     joined = _joined(correlations, size, seed)
     into = joined & (own[:, None] < own[None, :])
     edges = []
@@ -113,21 +108,16 @@ def learn(
     return edges
 
 
-def _usable(scores: np.ndarray, weights: np.ndarray, determined: float) -> np.ndarray:
-    """Return the columns that vary and do not follow from those before them."""
+def _usable(scores: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns that vary and do not follow from those before them, and their correlations, shape (p, p)."""
     roots = np.sqrt(weights / weights.sum())[:, None]
     centred = (scores - np.average(scores, axis=0, weights=weights)) * roots
     lengths = np.sqrt((centred**2).sum(axis=0))
     varying = np.flatnonzero(lengths > 1e-9 * np.maximum(np.abs(scores).max(axis=0, initial=0.0), 1e-300))
     unit = centred[:, varying] / lengths[varying]
-    return varying[independent_columns(unit.T @ unit, determined)]
-
-
-def _correlations(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    centred = columns - np.average(columns, axis=0, weights=weights)
-    covariance = (centred * weights[:, None]).T @ centred / weights.sum()
-    spread = np.sqrt(np.diag(covariance))
-    return covariance / np.outer(spread, spread)
+    correlations = unit.T @ unit
+    kept = np.flatnonzero(independent_columns(correlations, NOT_ROUNDED))
+    return varying[kept], correlations[np.ix_(kept, kept)]
 
 
 def rows_like(correlations: np.ndarray, n_rows: int) -> np.ndarray:
@@ -240,9 +230,6 @@ def context_graph(
 MOST_COLUMNS = 30
 """Columns of a graph: those most correlated with the target, one for four launches at most."""
 
-NOT_ROUNDED = 1e-6
-"""Share of a column below which what others leave of it is rounding: the time over a constant stays."""
-
 
 def published_rows(table: pa.Table, scopes: Sequence[str], target: str) -> list[dict]:
     """Return the arrows of every rank and scope, the largest weight first; a row without a feature for a graph without
@@ -269,24 +256,15 @@ def published_rows(table: pa.Table, scopes: Sequence[str], target: str) -> list[
         of_rank = frame[frame["rank"] == rank]
         for scope in (DATASET_SCOPE, *scopes):
             rows = of_rank if scope == DATASET_SCOPE else of_rank[of_rank["kernel"] == scope]
-            arrows = published_arrows(rows[["target", *numbers]]) or [dict.fromkeys(("feature", "slope", "weight"))]
-            published += [
-                {
-                    "rank": int(rank),
-                    "scope": scope,
-                    "launches": len(rows),
-                    "feature": arrow["feature"],
-                    "slope": arrow["slope"],
-                    "contribution_percent": arrow["weight"],
-                }
-                for arrow in arrows
-            ]
+            nothing = dict.fromkeys(("feature", "slope", "contribution_percent"))
+            arrows = published_arrows(rows[["target", *numbers]]) or [nothing]
+            published += [{"rank": int(rank), "scope": scope, "launches": len(rows), **arrow} for arrow in arrows]
     return published
 
 
 def published_arrows(frame: pd.DataFrame) -> list[dict]:
-    """Return feature, slope in standard deviations, and weight in percent of the variance of each arrow into the
-    target, the largest weight first.
+    """Return feature, slope in standard deviations, and contribution in percent of the variance of each arrow into the
+    target, the largest contribution first.
 
     Parameters
     ----------
@@ -302,12 +280,12 @@ def published_arrows(frame: pd.DataFrame) -> list[dict]:
     strength = scores.drop(columns="target").corrwith(scores["target"])
     order = strength.abs().sort_values(ascending=False, kind="stable").index[: min(MOST_COLUMNS, len(scores) // 4)]
     names = [*order, "target"]
-    edges = learn(scores[names].to_numpy(), names, [*[0] * len(order), 1], determined=NOT_ROUNDED)
+    edges = learn(scores[names].to_numpy(), names, [*[0] * len(order), 1])
     slopes = pd.Series({edge.source: edge.effect for edge in edges if edge.target == "target"}, dtype=float)
     squares = slopes**2
     weights = 100 * (slopes * strength[slopes.index]).sum() * squares / squares.sum()
     arrows = [
-        {"feature": name, "slope": six_digits(slope), "weight": six_digits(weights[name])}
+        {"feature": name, "slope": six_digits(slope), "contribution_percent": six_digits(weights[name])}
         for name, slope in slopes.items()
     ]
-    return sorted(arrows, key=lambda arrow: (-arrow["weight"], arrow["feature"]))
+    return sorted(arrows, key=lambda arrow: (-arrow["contribution_percent"], arrow["feature"]))

@@ -23,11 +23,10 @@ from causeway.causal.data.outcome import (
 )
 from causeway.causal.data.scopes import Totals
 from causeway.causal.effects.evidence import Evidence
-from causeway.causal.effects.interventions import intervention_model_of, intervention_verdict, what_ifs
-from causeway.causal.effects.scope_times import ScopeTimes
+from causeway.causal.effects.interventions import InterventionModel, intervention_verdict, what_ifs
 from causeway.causal.effects.user_interventions import UserIntervention, user_what_ifs
 from causeway.causal.examination.context_graph import context_graph
-from causeway.causal.examination.falsification import LASTING, falsify, is_lasting, refuted_by
+from causeway.causal.examination.falsification import LASTING, falsify, is_lasting, is_refuted
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.logs import LOG
 from causeway.core.vocabulary import INCONCLUSIVE, REFUTED, SUPPORTED
@@ -124,11 +123,11 @@ def examine(outcome: Outcome, evidence: Evidence | None, extent: Extent | None =
     extent : Extent or None
     """
     extent = extent or Extent()
-    if evidence is None:
-        examination = Examination(what_ifs=_without_model(outcome, extent))
-        return to_six_digits(replace(outcome, examination=examination))
+    if evidence is None or not outcome.arrows:
+        refused = user_what_ifs(extent.interventions, outcome, None, extent.by_configuration)
+        return to_six_digits(replace(outcome, examination=Examination(what_ifs=tuple(refused))))
     with single_threaded():
-        return to_six_digits(_Steps(outcome, evidence, extent).examined())
+        return to_six_digits(_examined(outcome, evidence, extent))
 
 
 def for_each_scope(outcome: Outcome, interventions: Sequence[UserIntervention]) -> list[Outcome]:
@@ -159,7 +158,7 @@ def marked(arrows: Sequence[Arrow], attempts: Sequence[Refutation]) -> tuple[Arr
     """
     marked_arrows = []
     for arrow in arrows:
-        if arrow.verdict == SUPPORTED and refuted_by(attempts, arrow.name):
+        if arrow.verdict == SUPPORTED and is_refuted(attempts, arrow.name):
             marked_arrows.append(replace(arrow, verdict=REFUTED))
         elif arrow.verdict == SUPPORTED and is_lasting(attempts, arrow.name):
             marked_arrows.append(replace(arrow, verdict=INCONCLUSIVE, weakness=LASTING))
@@ -168,71 +167,42 @@ def marked(arrows: Sequence[Arrow], attempts: Sequence[Refutation]) -> tuple[Arr
     return tuple(marked_arrows)
 
 
-def _without_model(outcome: Outcome, extent: Extent) -> tuple[WhatIf, ...]:
-    """Return the refusals of the user-specified interventions where no cause could be set."""
-    return tuple(user_what_ifs(extent.interventions, outcome, None, extent.by_configuration))
+def _examined(outcome: Outcome, evidence: Evidence, extent: Extent) -> Outcome:
+    """Return an outcome with arrows after all steps. A failure of a library costs its step and is reported; the rest
+    stands.
+    """
+    scope = outcome.scope
+    seed = derived_seed(scope.seed, scope.dataset, scope.target, scope.scope, "context")
+    failures: list[str] = []
 
-
-class _Steps:
-    """The steps of one examination. A failure of a library costs its step and is reported; the rest stands."""
-
-    def __init__(self, outcome: Outcome, evidence: Evidence, extent: Extent) -> None:
-        self.outcome = outcome
-        self.evidence = evidence
-        self.extent = extent
-        self.failures: list[str] = []
-
-    def examined(self) -> Outcome:
-        """Return the outcome after all steps."""
-        if self.outcome.arrows:
-            arrows, examination = self._of_arrows()
-        else:
-            arrows = ()
-            examination = Examination(what_ifs=_without_model(self.outcome, self.extent))
-        examination = replace(examination, failures=tuple(self.failures))
-        return replace(self.outcome, arrows=arrows, examination=examination)
-
-    def _of_arrows(self) -> tuple[tuple[Arrow, ...], Examination]:
-        """Return the arrows, refuted ones marked, and what is known of them beyond the search."""
-        evidence = self.evidence
-        arrows = self.outcome.arrows
-        no_graph: tuple[tuple[Node, ...], tuple[Edge, ...]] = ((), ())
-        given = (self.evidence, self.outcome.arrows, self.outcome.n_effective, self._seed("context"))
-        nodes, edges = self._guarded("the context graph", lambda: context_graph(*given), no_graph)
-        give_back()  # of the search and the graph, before the models of the times take as much
-        untried: list[Refutation] = []
-        attempts = self._guarded("falsification", lambda: falsify(evidence, self.outcome.arrows), untried)
-        arrows = marked(arrows, attempts)
-        times = evidence.times
-        changes: list[WhatIf] = []
-        if times is not None:
-            changes = self._guarded("the what-ifs", lambda: self._what_ifs(times, arrows), [])
-            changes = without_unclear_means(changes, arrows, evidence.rows.absolute)
-            arrows = without_unclear_costs(arrows)
-        return arrows, Examination(
-            context_nodes=nodes,
-            context_edges=edges,
-            refutations=tuple(attempts),
-            what_ifs=tuple(changes),
-        )
-
-    def _seed(self, step: str) -> int:
-        scope = self.outcome.scope
-        return derived_seed(scope.seed, scope.dataset, scope.target, scope.scope, step)
-
-    def _guarded(self, step: str, compute: Callable[[], Result], otherwise: Result) -> Result:
+    def guarded(step: str, compute: Callable[[], Result], otherwise: Result) -> Result:
         try:
             return compute()
         except Exception as error:
-            fail_if_of_the_machine(error, f"{step} of {self.outcome.scope.scope}")
-            LOG.warning("%s: %s failed", self.outcome.scope.scope, step, exc_info=True)
-            self.failures.append(f"{step} could not be computed: {type(error).__name__}: {error}"[:300])
+            fail_if_of_the_machine(error, f"{step} of {scope.scope}")
+            LOG.warning("%s: %s failed", scope.scope, step, exc_info=True)
+            failures.append(f"{step} could not be computed: {type(error).__name__}: {error}"[:300])
             return otherwise
 
-    def _what_ifs(self, times: ScopeTimes, arrows: tuple[Arrow, ...]) -> list[WhatIf]:
+    def changes() -> list[WhatIf]:
         """Return what setting each cause would change, then what the user-specified interventions would."""
-        model = intervention_model_of(times, arrows)
-        return [
-            *what_ifs(model, arrows),
-            *user_what_ifs(self.extent.interventions, self.outcome, model, self.extent.by_configuration),
-        ]
+        model = InterventionModel(evidence.times, arrows)
+        user = user_what_ifs(extent.interventions, outcome, model, extent.by_configuration)
+        return [*what_ifs(model, arrows), *user]
+
+    no_graph: tuple[tuple[Node, ...], tuple[Edge, ...]] = ((), ())
+    given = (evidence, outcome.arrows, outcome.n_effective, seed)
+    nodes, edges = guarded("the context graph", lambda: context_graph(*given), no_graph)
+    give_back()  # of the search and the graph, before the models of the times take as much
+    untried: list[Refutation] = []
+    attempts = guarded("falsification", lambda: falsify(evidence, outcome.arrows), untried)
+    arrows = marked(outcome.arrows, attempts)
+    rows = without_unclear_means(guarded("the what-ifs", changes, []), arrows, evidence.rows.absolute)
+    examination = Examination(
+        context_nodes=nodes,
+        context_edges=edges,
+        refutations=tuple(attempts),
+        what_ifs=tuple(rows),
+        failures=tuple(failures),
+    )
+    return replace(outcome, arrows=without_unclear_costs(arrows), examination=examination)

@@ -223,13 +223,11 @@ def _future(response: np.ndarray, columns: np.ndarray, index: int, evidence: Evi
     return float(slopes[0]), float(2 * ndtr(-abs(slopes[0] / errors[0])))
 
 
-def refuted_by(attempts: Sequence[Refutation], name: str) -> list[str]:
-    """Return the attempts that refuted the arrow of a feature."""
-    return [
-        attempt.refuter
-        for attempt in attempts
-        if attempt.feature == name and attempt.refuter == FUTURE and attempt.passed is False
-    ]
+def is_refuted(attempts: Sequence[Refutation], name: str) -> bool:
+    """Tell whether the cause at the next launch refuted the arrow of a feature."""
+    return any(
+        attempt.feature == name and attempt.refuter == FUTURE and attempt.passed is False for attempt in attempts
+    )
 
 
 def is_lasting(attempts: Sequence[Refutation], name: str) -> bool:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from causeway.causal.data.observations import FEWEST_LAUNCHES
 from causeway.causal.data.outcome import Arrow, Estimate, Identified, Outcome, to_six_digits
 from causeway.causal.effects.scope_times import CONFIDENCE
-from causeway.causal.effects.time_effects import FEWEST_LAUNCHES, HIGH, LOW
+from causeway.causal.effects.time_effects import HIGH, LOW
 from causeway.causal.models.scope_model import CONFIGURATION_NODE, ScopeModel
 from causeway.core.logs import LOG
 
@@ -38,19 +39,18 @@ def with_identification(outcome: Outcome, model: ScopeModel) -> Outcome:
     """
     if not model.causes:
         return outcome
-    examination = outcome.examination
     try:
         with quiet():
             identified = {name: _identified(model, outcome, name) for name in model.causes}
+        arrows = tuple(replace(arrow, identified=identified.get(arrow.name)) for arrow in outcome.arrows)
+        return to_six_digits(replace(outcome, arrows=arrows))
     except ImportError:
-        examination = replace(examination, failures=(*examination.failures, NOT_INSTALLED))
-        return replace(outcome, examination=examination)
+        words = NOT_INSTALLED
     except Exception as error:
         LOG.warning("%s: identification failed", outcome.scope.scope, exc_info=True)
         words = f"identification could not be computed: {type(error).__name__}: {error}"[:300]
-        return replace(outcome, examination=replace(examination, failures=(*examination.failures, words)))
-    arrows = tuple(replace(arrow, identified=identified.get(arrow.name)) for arrow in outcome.arrows)
-    return to_six_digits(replace(outcome, arrows=arrows))
+    failures = (*outcome.examination.failures, words)
+    return replace(outcome, examination=replace(outcome.examination, failures=failures))
 
 
 @contextmanager

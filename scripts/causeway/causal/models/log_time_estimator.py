@@ -15,6 +15,7 @@ from dowhy.causal_estimator import CausalEstimate, CausalEstimator
 from causeway.causal.data.observations import Candidate, Feature, Observations
 from causeway.causal.data.outcome import Arrow
 from causeway.causal.effects.evidence import Evidence
+from causeway.causal.effects.interventions import level_donors
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_effects import extremes
 from causeway.causal.models.scope_model import CONFIGURATION_NODE, IDENTITY
@@ -150,13 +151,8 @@ def _levels(times: ScopeTimes, candidate: Candidate, control: Any, treatment: An
             raise CausewayError(f"{candidate.name}: its 10th and its 90th percentile are compared, 0 and 1 for dowhy")
         return extremes(times, candidate)
     codes = candidate.codes[times.used]
+    levels = [candidate.levels.index(str(level)) for level in (control, treatment)]
+    low, high = (level_donors(codes, level, times.configuration) for level in levels)
     own = np.arange(codes.size)
-    low = own.copy()
-    high = own.copy()
-    for code in np.unique(times.configuration):
-        rows = np.flatnonzero(times.configuration == code)
-        having = [rows[codes[rows] == candidate.levels.index(str(level))] for level in (control, treatment)]
-        if having[0].size and having[1].size:
-            low[rows] = having[0][0]
-            high[rows] = having[1][0]
-    return low, high
+    is_known = (low >= 0) & (high >= 0)
+    return np.where(is_known, low, own), np.where(is_known, high, own)

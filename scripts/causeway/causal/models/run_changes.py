@@ -106,10 +106,10 @@ class _Run:
     inputs: np.ndarray
     value: np.ndarray
 
-    def evenly(self, weight: np.ndarray) -> "_Run":
-        """Return rows as often as they weigh."""
-        rows = evenly(weight, min(weight.size, MAX_ROWS))
-        return _Run(self.inputs[rows], self.value[rows])
+    def evenly(self, weight: np.ndarray, rows: np.ndarray) -> "_Run":
+        """Return some rows as often as they weigh."""
+        own = rows[evenly(weight[rows], min(rows.size, MAX_ROWS))]
+        return _Run(self.inputs[own], self.value[own])
 
 
 def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, confidence: float) -> RunChange | str:
@@ -146,15 +146,9 @@ def run_change(rows: Sequence[KernelRows], causes: Sequence[str], seed: int, con
     blocks = [block_numbers(np.log(run_rows.value), len(run_rows)) for run_rows in rows]
     rng = np.random.default_rng(seed)
     weights = [run_rows.weight for run_rows in rows]
-    drawn = [[run.evenly(weight) for run, weight in zip(runs, weights, strict=True)]]
-    for _ in range(RESAMPLES):
-        taken = [resampled_rows(own, rng) for own in blocks]
-        drawn.append(
-            [
-                _Run(run.inputs[own], run.value[own]).evenly(weight[own])
-                for run, weight, own in zip(runs, weights, taken, strict=True)
-            ]
-        )
+    taken = [[np.arange(own.size) for own in blocks]]
+    taken += [[resampled_rows(own, rng) for own in blocks] for _ in range(RESAMPLES)]
+    drawn = [[run.evenly(weight, own) for run, weight, own in zip(runs, weights, pair, strict=True)] for pair in taken]
     totals = np.array([_both(*(run.value for run in pair)) for pair in drawn])
     reach = float(stats.norm.isf((1 - confidence) / 2))
     mean, tail = _intervals(totals, reach)

@@ -183,8 +183,7 @@ def _pairs(outcome: Outcome, names: set[str]) -> set[tuple[str, str]]:
     pairs = {(edge.source, edge.target) for edge in outcome.examination.context_edges}
     for arrow in outcome.arrows:
         pairs |= {(arrow.name, mediator) for mediator in arrow.through.split(", ") if mediator}
-    kept = {tuple(sorted(pair)) for pair in pairs if set(pair) <= names and pair[0] != pair[1]}
-    return {(first, last) for first, last in kept}
+    return {(min(pair), max(pair)) for pair in pairs if set(pair) <= names and pair[0] != pair[1]}
 
 
 def _columns_of(evidence: Evidence, names: Sequence[str]) -> dict[str, "np.ndarray | pd.Categorical"]:

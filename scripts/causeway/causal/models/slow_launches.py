@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from causeway.causal.data.observations import FEWEST_LAUNCHES
 from causeway.causal.data.outcome import CONFIGURATION, Outcome
-from causeway.causal.data.scopes import DATASET_SCOPE, MIN_KERNEL_ROWS, totals_of
+from causeway.causal.data.scopes import DATASET_SCOPE, totals_of
 from causeway.causal.effects.time_model import MAX_ROWS
 from causeway.causal.models.kernel_rows import (
     MOST_CAUSES,
@@ -94,7 +95,7 @@ def slow_launches(
     -------
     list of SlowLaunch
         At most `SLOWEST`; none where there are too few rows, or no cause. Only launches of configurations with
-        `MIN_KERNEL_ROWS` rows are asked about.
+        `FEWEST_LAUNCHES` rows are asked about.
     """
     names = [name for name in causes if name in rows.causes and len(np.unique(rows.causes[name])) > 1][:MOST_CAUSES]
     if not names or len(rows) < REFUSED_BELOW:
@@ -102,8 +103,8 @@ def slow_launches(
     model = _Model(rows, names, edges, seed)
     deviation = rows.value - rows.mean
     counts = np.bincount(model.configuration)[model.configuration]
-    slowest = np.argsort(np.where(counts >= MIN_KERNEL_ROWS, -deviation, np.inf), kind="stable")[:SLOWEST]
-    slowest = slowest[(deviation[slowest] > 0) & (counts[slowest] >= MIN_KERNEL_ROWS)]
+    slowest = np.argsort(np.where(counts >= FEWEST_LAUNCHES, -deviation, np.inf), kind="stable")[:SLOWEST]
+    slowest = slowest[(deviation[slowest] > 0) & (counts[slowest] >= FEWEST_LAUNCHES)]
     shares: dict[int, np.ndarray] = {}
     for code in np.unique(model.configuration[slowest]):
         own = slowest[model.configuration[slowest] == code]

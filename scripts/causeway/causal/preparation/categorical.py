@@ -2,7 +2,7 @@
 
 Which levels have an indicator depends on how many rows they hold, never on the target, and all of them count as degrees
 of freedom of its tests. Places (ranks, devices, nodes, streams, runs) mostly hold as many rows each: all have one, and
-of more than `MAX_PLACES` several with consecutive numbers share one.
+of more than `MAX_LEVELS` several with consecutive numbers share one.
 
 What a single launch has, or about one of each rank, is nothing to compare the others with. The first launch of a
 process follows another kernel, has another input, waits for what is set up once. That it takes another time says
@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from causeway.causal.data.observations import Candidate, Dropped, Feature, Observations
-from causeway.core.formatting import count
+from causeway.core.formatting import counted
 from causeway.events.distinct_texts import distinct_texts
 
 LEAST_SHARE = 0.01
@@ -26,9 +26,9 @@ MIN_LEVEL_ROWS = 4
 """Rows of a level of its own: of three rows two may have been slow by chance, and the level would stand for the whole
 category.
 """
-MAX_LEVELS = 30
-MAX_PLACES = 64
-"""Most levels of a place: beyond, consecutive ones share a level."""
+MAX_LEVELS = 64
+"""Most levels of a category: they bound what the search holds of it. Of a place, consecutive ones share a level beyond.
+"""
 PLACEMENT = "placement"
 """The group of the features that say where a launch ran."""
 NOT_KNOWN = "(not known)"
@@ -118,13 +118,12 @@ def category_candidates(
             dropped.append(Dropped(name, "constant" if is_known else "holds no value"))
             continue
         counts = np.bincount(codes, minlength=levels.size)
-        if column.group == PLACEMENT and np.count_nonzero(counts >= _fewest(counts, PLACEMENT)) > MAX_PLACES:
+        if column.group == PLACEMENT and np.count_nonzero(counts >= _fewest(counts, PLACEMENT)) > MAX_LEVELS:
             levels, codes = _consecutive(levels, codes)
             counts = np.bincount(codes, minlength=levels.size)
         fewest = _fewest(counts, column.group)
-        most = MAX_PLACES if column.group == PLACEMENT else MAX_LEVELS
         own_ranks = np.zeros(codes.size, np.int64) if ranks is None else ranks
-        shown = _shown(levels, codes, fewest, most, own_ranks)
+        shown = _shown(levels, codes, fewest, own_ranks)
         if shown.size < 2:
             but_one = ", but for one" if counts.max() >= fewest else ","
             is_share = fewest == LEAST_SHARE * codes.size
@@ -151,7 +150,7 @@ def category_candidates(
     return candidates, dropped
 
 
-def _shown(levels: np.ndarray, codes: np.ndarray, fewest: float, most: int, ranks: np.ndarray) -> np.ndarray:
+def _shown(levels: np.ndarray, codes: np.ndarray, fewest: float, ranks: np.ndarray) -> np.ndarray:
     """Return the positions of the levels that are told apart, that without an indicator first: it is the most frequent
     one, or -1, all others as one, where together they are not rare. A few rows are nothing to compare others with, nor
     is about one row of each rank.
@@ -162,7 +161,7 @@ def _shown(levels: np.ndarray, codes: np.ndarray, fewest: float, most: int, rank
 
     counts = np.bincount(codes, minlength=levels.size)
     order = sorted(range(levels.size), key=lambda i: (-counts[i], in_numbers(str(levels[i]))))
-    common = [i for i in order if counts[i] >= fewest and is_common(codes == i)][:most]
+    common = [i for i in order if counts[i] >= fewest and is_common(codes == i)][:MAX_LEVELS]
     return np.asarray([-1, *common] if is_common(~np.isin(codes, common)) else common, dtype=int)
 
 
@@ -174,7 +173,7 @@ def _fewest(counts: np.ndarray, group: str) -> float:
 
 
 def _consecutive(levels: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return `MAX_PLACES` levels at most and the level of each row: 0 and 1, 2 and 3 are one, or four each, or eight.
+    """Return `MAX_LEVELS` levels at most and the level of each row: 0 and 1, 2 and 3 are one, or four each, or eight.
 
     Numbers are put together by their value, other texts by their position.
     """
@@ -182,7 +181,7 @@ def _consecutive(levels: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.
     are_numbers = all(level.isdecimal() for level in levels.tolist())
     numbers = [int(levels[i]) if are_numbers else place for place, i in enumerate(order)]
     width = 1
-    while len({number // width for number in numbers}) > MAX_PLACES:
+    while len({number // width for number in numbers}) > MAX_LEVELS:
         width *= 2
     together: dict[int, list[int]] = {}
     for number, i in zip(numbers, order, strict=True):
@@ -237,8 +236,7 @@ def pooling_notes(candidates: Sequence[Candidate], causes: Collection[str]) -> l
     """
     notes = []
     for candidate in candidates:
-        most = MAX_PLACES if candidate.group == PLACEMENT else MAX_LEVELS
-        if candidate.pooled and (candidate.name in causes or len(candidate.levels) > most):
-            many = f"{count(len(candidate.pooled))} level{'s' if len(candidate.pooled) > 1 else ''}"
-            notes.append(f"{candidate.name}: {OTHER} stands for {many}: {listed(candidate.pooled)}")
+        if candidate.pooled and (candidate.name in causes or len(candidate.levels) > MAX_LEVELS):
+            levels = counted(len(candidate.pooled), "level")
+            notes.append(f"{candidate.name}: {OTHER} stands for {levels}: {listed(candidate.pooled)}")
     return notes

@@ -32,10 +32,6 @@ by more, and are named with noise of 1 % in all of 20 tables.
 """
 MISFIT = 0.1
 """Most that a relation which is exact but for rounding leaves, of what the column itself, or the time, varies by."""
-UNIT_TOLERANCE = 0.005
-"""A copy of the time in another unit has a slope that is a power of 1000 up to this share. Chosen: a slope of any size
-comes so near by chance in .14 % of the cases, `2 * .005 / ln(1000)`.
-"""
 ROUNDING = 1e-9
 """Relative error of double precision, some digits spared."""
 PROJECTIONS = 12
@@ -92,7 +88,7 @@ def is_unit_copy(slopes: np.ndarray) -> np.ndarray:
     """
     size = np.abs(slopes)
     power = np.log10(np.where(size > 0, size, np.nan)) / 3
-    return np.nan_to_num(np.abs(power - np.round(power)) * 3 * np.log(10), nan=np.inf) < UNIT_TOLERANCE
+    return np.nan_to_num(np.abs(power - np.round(power)) * 3 * np.log(10), nan=np.inf) < EXACT
 
 
 def error_of_time(image: np.ndarray, other: np.ndarray) -> float:
@@ -229,9 +225,8 @@ def is_affine_image(column: np.ndarray, other: np.ndarray) -> bool:
     (True, False)
     """
     rows = np.isfinite(column) & np.isfinite(other)
-    (few, y), (many, x) = sorted(
-        ((np.unique(series[rows]).size, series[rows]) for series in (column, other)), key=_first
-    )
+    y, x = sorted((column[rows], other[rows]), key=lambda series: np.unique(series).size)
+    few, many = (np.unique(series).size for series in (y, x))
     if many < FEWEST_ROWS or few < FEW_VALUES:
         return False
     y_unit, x_unit = (np.abs(series).max() for series in (y, x))
@@ -246,10 +241,6 @@ def is_affine_image(column: np.ndarray, other: np.ndarray) -> bool:
     if few >= FEWEST_ROWS:
         return bool(left <= min(rounding, MISFIT * spread))
     return bool(np.abs(residual).max() <= BEYOND_STEP * rounding and left >= LEAST_ROUNDING * rounding)
-
-
-def _first(pair: tuple[int, np.ndarray]) -> int:
-    return pair[0]
 
 
 def _step(values: np.ndarray) -> float:
@@ -296,6 +287,21 @@ def is_image(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> bool:
         As of `image_error`.
     """
     return bool(np.isfinite(image_error(column, other, time)))
+
+
+def are_images(columns: Sequence[np.ndarray], time: np.ndarray) -> bool:
+    """Tell whether one of two columns is an image of the other (`is_image`).
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of float, shape (n_rows,)
+        As of `image_error`. False for fewer or more than two.
+    time : ndarray of float, shape (n_rows,)
+        False where one is not positive.
+    """
+    if len(columns) != 2 or not np.all(time > 0):
+        return False
+    return is_image(columns[0], columns[1], time) or is_image(columns[1], columns[0], time)
 
 
 def _of_one_form(column: np.ndarray, other: np.ndarray, time: np.ndarray) -> bool:

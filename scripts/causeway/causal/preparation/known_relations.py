@@ -105,7 +105,9 @@ def without_definition(columns: Sequence[Feature], rows: Observations, target: s
     centring = GroupCentring(rows.configuration, rows.weight)
     deviation = centring.centred(rows.signed)
     unit = _units(deviation, rows)
-    design = [*map(_as_numbers, defining), rows.mean, rows.configuration.astype(float)]
+    # what is missing is a value of its own: sizes are never negative
+    filled = [np.nan_to_num(_numbers(column).astype(float), nan=-1.0) for column in defining]
+    design = [*filled, rows.mean, rows.configuration.astype(float)]
     predicted = unit * _cross_fitted(design, deviation / unit, rows.weight, seed)
     left = centring.centred(deviation - predicted)
     before = float(rows.weight @ (deviation / unit) ** 2)
@@ -120,13 +122,6 @@ def without_definition(columns: Sequence[Feature], rows: Observations, target: s
         taken_out=rows.signed - left,
     )
     return WithoutDefinition(rows=freed, dropped=names, explained=1.0 - after / before)
-
-
-def _as_numbers(column: Feature) -> np.ndarray:
-    """Return a column as numbers, a category by the codes of its levels; what is missing is a value of its own."""
-    if column.values.dtype == object:
-        return distinct_texts(column.values.tolist(), "")[1].astype(float)
-    return np.nan_to_num(np.asarray(column.values, dtype=float), nan=-1.0)  # sizes are never negative
 
 
 def _cross_fitted(features: Sequence[np.ndarray], response: np.ndarray, weight: np.ndarray, seed: int) -> np.ndarray:
@@ -165,8 +160,6 @@ def _spread_of_configurations(left: np.ndarray, rows: Observations) -> np.ndarra
     return np.where(np.isfinite(rows.std), corrected, np.nan)
 
 
-CLEARLY_MORE = 0.05
-"""Share of the variance by which one order must tell more than the one before it in `PROGRAM_ORDER`. Chosen."""
 TELLS_ENOUGH = 0.5
 """Share of what an order of the program tells, from which another column is asked in its place: the last launch in that
 of the launch before it, what the host recorded in that of any.
@@ -235,7 +228,11 @@ def _contradiction(values: np.ndarray, place: Feature, rows: Observations, respo
 
 
 def superfluous_orders(
-    columns: Sequence[Feature], rows: Observations, response: np.ndarray, beside_record: bool = False
+    columns: Sequence[Feature],
+    rows: Observations,
+    response: np.ndarray,
+    n_independent: float,
+    beside_record: bool = False,
 ) -> dict[str, str]:
     """Return the features of the program's order that are no candidates, each with the reason.
 
@@ -245,6 +242,8 @@ def superfluous_orders(
     rows : Observations
     response : ndarray of float, shape (n_rows,)
         Whose variance the features are asked for.
+    n_independent : float
+        Independent rows.
     beside_record : bool
         One is a candidate even where what the host recorded tells as much.
     """
@@ -263,7 +262,8 @@ def superfluous_orders(
     best, *others = shares
     for name in others:
         allowed = TELLS_ENOUGH * shares[name] if name == LAUNCHED_SECOND_AFTER else shares[name]
-        if shares[name] > shares[best] + CLEARLY_MORE and shares[best] <= allowed:
+        left = [max(1.0 - shares[order], ALL_TOLD) for order in (best, name)]
+        if n_independent * np.log(left[0] / left[1]) > STRONG and shares[best] <= allowed:
             best = name
     reasons = dict.fromkeys(set(shares) - {best}, f"tells no more of where the program makes a launch than {best}")
     recorded = [] if beside_record else [column for column in columns if column.name in HOST_RECORD]
@@ -294,10 +294,7 @@ def _groups(configuration: np.ndarray, features: Sequence[Feature]) -> np.ndarra
     """Return the number of the group of each row: those of one configuration that agree in all features."""
     codes = configuration
     for feature in features:
-        is_text = feature.values.dtype == object
-        distinct, own = (
-            distinct_texts(feature.values.tolist()) if is_text else np.unique(feature.values, return_inverse=True)
-        )
+        distinct, own = np.unique(_numbers(feature), return_inverse=True)
         codes = np.unique(codes.astype(np.int64) * distinct.size + own, return_inverse=True)[1]
     return codes
 
@@ -456,9 +453,8 @@ def _recorded(columns: Sequence[Feature]) -> dict[str, Feature]:
 
 def _numbers(feature: Feature) -> np.ndarray:
     """Return the values of a feature, the numbers of its levels where it has such."""
-    if feature.values.dtype != object:
-        return feature.values
-    return distinct_texts(feature.values.tolist())[1]
+    is_text = feature.values.dtype == object
+    return distinct_texts(feature.values.tolist(), "")[1] if is_text else feature.values
 
 
 def _information(

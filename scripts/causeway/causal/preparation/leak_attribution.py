@@ -17,16 +17,16 @@ cause makes an amount correlate with the time as well.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from causeway.causal.data.observations import CLIP_MEAN, robust_scale
-from causeway.causal.preparation.exact_images import affine_images, decimal_step, is_image
+from causeway.causal.preparation.exact_images import affine_images, are_images, decimal_step
 from causeway.causal.preparation.target_leakage import LEAK_R2
 from causeway.causal.selection.linear_model import UNRELATED, VERY_STRONG, forward
 from causeway.causal.selection.problem import Problem
-from causeway.causal.statistics.basis import SIMILARITY, GroupCentring, build_basis, normal_scores
+from causeway.causal.statistics.basis import SIMILARITY, GroupCentring, build_basis, normal_scores, unit_length
 
 MOST_OF_THIRD = 0.5
 """Share of a third column from which it follows from others, and tells nothing more: of its variance by the causes, or
@@ -112,10 +112,7 @@ class LeakAttribution:
 
     def exact_as_measured(self, members: list[int]) -> bool:
         """Tell whether one of two members times or divided by the time is an affine function of the other."""
-        if len(members) != 2 or not np.all(self.raw_measured > 0):
-            return False
-        column, other = (np.asarray(self.raw[i], dtype=float) for i in members)
-        return is_image(column, other, self.raw_measured) or is_image(other, column, self.raw_measured)
+        return are_images([np.asarray(self.raw[i], dtype=float) for i in members], self.raw_measured)
 
     def _with_images(self, related: np.ndarray) -> np.ndarray:
         """Return which columns are related, or affine images of such: these tell no more than they do, shape (p,)."""
@@ -170,7 +167,7 @@ def causes_without(
     some = [
         values[i] for i in np.argsort(-near, kind="stable")[:NEAREST] if values[i].ndim > 1 or near[i] <= SIMILARITY
     ]
-    problem = Problem.of(build_basis(some, centring), len(some), size, max(len(values), 1))
+    problem = Problem(build_basis(some, centring), len(some), size, max(len(values), 1))
     bases = [
         problem.basis.columns[:, problem.basis.of(i)].astype(float)
         for i in (forward(problem, response) if some else [])
@@ -182,7 +179,7 @@ def leaked_by_itself(
     measured: np.ndarray, related: np.ndarray, raw: Sequence[np.ndarray], raw_measured: np.ndarray
 ) -> int | None:
     """Return which of two related columns is the leaked feature by what they are without other columns; None if that
-    does not tell, or there are three.
+    does not tell.
 
     An amount that determines the time, and the amount over the time: the rate hardly varies, and is the leaked feature.
     A column that determines the time and was calculated from it is not told from one that causes it, so its arrow says
@@ -192,10 +189,10 @@ def leaked_by_itself(
     ----------
     measured : ndarray of float, shape (n_rows,)
         Centred and weighted.
-    related : ndarray of float, shape (n_rows, k)
+    related : ndarray of float, shape (n_rows, 2)
         Likewise.
     raw : sequence of ndarray of float, shape (n_rows,)
-        The k columns as they were measured.
+        Both columns as they were measured.
     raw_measured : ndarray of float, shape (n_rows,)
         The value as it was measured.
     """
@@ -204,20 +201,19 @@ def leaked_by_itself(
 
 
 def nearly_measured(measured: np.ndarray, related: np.ndarray) -> int | None:
-    """Return which of the related columns, shape (n_rows, k), follows the measured value closely by itself when the
-    others do not; None if that is not so.
+    """Return which of the related columns, shape (n_rows, 2), follows the measured value closely by itself when the
+    other does not; None if that is not so.
     """
     own = np.abs(_correlations(measured, related))
-    first, second = np.sort(own)[::-1][:2]
-    return int(np.argmax(own)) if second < SIMILARITY < first else None
+    return int(np.argmax(own)) if own.min() < SIMILARITY < own.max() else None
 
 
 def leaked_among(related: np.ndarray, beside: ResidualColumns) -> int | None:
-    """Tell which of two or three related columns is the leaked feature; None if nothing tells.
+    """Tell which of two related columns is the leaked feature; None if nothing tells.
 
     Parameters
     ----------
-    related : ndarray of float, shape (n_rows, 2 or 3)
+    related : ndarray of float, shape (n_rows, 2)
         The columns or their logarithms, centred and weighted like `beside`.
     beside : ResidualColumns
 
@@ -226,59 +222,41 @@ def leaked_among(related: np.ndarray, beside: ResidualColumns) -> int | None:
     int or None
         Position in `related`.
     """
-    residuals = _Residuals(
+    left = replace(
+        beside,
         measured=_residual(beside.causes, beside.measured),
-        related=_residual(beside.causes, related),
         thirds=_residual(beside.causes, beside.thirds),
-        causes=beside.causes,
         size=beside.size - beside.causes.shape[1] - related.shape[1],
     )
-    close = nearly_measured(residuals.measured, residuals.related)
+    related_left = _residual(beside.causes, related)
+    close = nearly_measured(left.measured, related_left)
     if close is not None:
         return close
-    residuals.thirds = _nearest_thirds(residuals, beside.thirds)
-    everyone = range(related.shape[1])
-    own, incremental = np.transpose([_of_originals([i for i in everyone if i != leak], residuals) for leak in everyone])
-    best, second = np.argsort(incremental)[:2]
-    evidence = incremental[second] - incremental[best]
-    against = own[best] - own[second] if min(own[best], own[second]) < VERY_STRONG else 0.0
+    left = replace(left, thirds=_nearest_thirds(related_left, left, beside.thirds))
+    own, incremental = np.transpose([_of_original(related_left[:, 1 - leak], left) for leak in (0, 1)])
+    best = int(np.argmin(incremental))
+    evidence = incremental[1 - best] - incremental[best]
+    against = own[best] - own[1 - best] if own.min() < VERY_STRONG else 0.0
     if evidence > VERY_STRONG and evidence > 2 * against:
-        return int(best)
-    rate = _rate(related, beside.measured)
-    return (
-        rate if rate is not None and own[rate] < VERY_STRONG else None
-    )  # what it is a rate of need not correlate with the time
+        return best
+    rate = _rate(related, beside.measured)  # what it is a rate of need not correlate with the time
+    return rate if rate is not None and own[rate] < VERY_STRONG else None
 
 
-@dataclass(kw_only=True)
-class _Residuals:
-    """What the causes leave of the measured value, shape (n_rows,), and of related and third columns, shape (n_rows,
-    k), and the causes' orthonormal basis; `size` is the effective number of rows less the parameters.
+def _of_original(column: np.ndarray, left: ResidualColumns) -> tuple[float, float]:
+    """Return how a related column, taken for the original, explains the measured value, and what third columns add;
+    twice the log-likelihood. All are what the causes leave.
     """
-
-    measured: np.ndarray
-    related: np.ndarray
-    thirds: np.ndarray
-    causes: np.ndarray
-    size: float
-
-
-def _of_originals(originals: list[int], residuals: _Residuals) -> tuple[float, float]:
-    """Return how some related columns, taken for the originals, explain the measured value, and what third columns add;
-    twice the log-likelihood.
-    """
-    measured = residuals.measured
-    size = residuals.size
+    measured = left.measured
     total = float(measured @ measured)
-    columns = residuals.related[:, originals]
-    linear = _orthonormal(columns)
-    own = size * np.log(total / max(total - float(((measured @ linear) ** 2).sum()), 1e-12 * total))
-    nonlinear = _orthonormal(_residual(residuals.causes, np.hstack([_functions(column) for column in columns.T])))
+    linear = _orthonormal(column[:, None])
+    own = left.size * np.log(total / max(total - float(((measured @ linear) ** 2).sum()), 1e-12 * total))
+    nonlinear = _orthonormal(_residual(left.causes, _functions(column)))
     rest = measured - nonlinear @ (nonlinear.T @ measured)
-    further = _orthonormal(_residual(nonlinear, residuals.thirds))
+    further = _orthonormal(_residual(nonlinear, left.thirds))
     explained = float(((rest @ further) ** 2).sum())
     before = float(rest @ rest)
-    gain = size * np.log(before / max(before - explained, 1e-12 * total)) - further.shape[1]
+    gain = left.size * np.log(before / max(before - explained, 1e-12 * total)) - further.shape[1]
     return own, gain
 
 
@@ -288,44 +266,40 @@ def _functions(column: np.ndarray) -> np.ndarray:
     return _without_mean(np.column_stack([column, scores, np.abs(scores), np.maximum(scores - 0.5, 0.0)]))
 
 
-def _nearest_thirds(residuals: _Residuals, before: np.ndarray) -> np.ndarray:
-    """Return the third columns, less the causes, that most resemble the related ones; none that is nearly the measured
-    value, or related as well. `before` are the third columns themselves.
+def _nearest_thirds(related: np.ndarray, left: ResidualColumns, before: np.ndarray) -> np.ndarray:
+    """Return the third columns, less the causes, that most resemble the related ones, less the causes, too; none that
+    is nearly the measured value, or related as well. `before` are the third columns themselves.
     """
-    thirds = residuals.thirds
+    thirds = left.thirds
     alive = ((thirds**2).sum(axis=0) > MOST_OF_THIRD * (before**2).sum(axis=0)) & (
-        np.abs(_correlations(residuals.measured, thirds)) <= SIMILARITY
+        np.abs(_correlations(left.measured, thirds)) <= SIMILARITY
     )
-    strength = np.abs(_unit(thirds).T @ _unit(residuals.related)).max(axis=1, initial=0.0) * alive
-    near = [
-        i
-        for i in np.argsort(-strength, kind="stable")[:MOST_CONSIDERED]
-        if strength[i] ** 2 * residuals.size > UNRELATED
-    ]
+    strength = np.abs(unit_length(thirds).T @ unit_length(related)).max(axis=1, initial=0.0) * alive
+    nearest = np.argsort(-strength, kind="stable")[:MOST_CONSIDERED]
     kept = [
-        i
-        for i in near
-        if not any(_needs_measured(thirds[:, i], member, residuals.measured) for member in residuals.related.T)
+        index
+        for index in nearest[strength[nearest] ** 2 * left.size > UNRELATED]
+        if not any(_needs_measured(thirds[:, index], member, left.measured) for member in related.T)
     ]
     return thirds[:, kept[:THIRD_COLUMNS]]
 
 
 def _needs_measured(third: np.ndarray, member: np.ndarray, measured: np.ndarray) -> bool:
     """Tell whether the measured value explains much of what a related column leaves of a third one."""
-    rest = _residual(_unit(member[:, None]), np.column_stack([third, measured]))
+    rest = _residual(unit_length(member[:, None]), np.column_stack([third, measured]))
     return bool(_correlations(rest[:, 1], rest[:, :1])[0] ** 2 > MOST_OF_THIRD)
 
 
 def _rate(related: np.ndarray, measured: np.ndarray) -> int | None:
-    """Return the only one of the columns that falls with the measured value if the others are held: amount / time; None
+    """Return the only one of two columns that falls with the measured value if the other is held: amount / time; None
     if there is not one.
     """
-    falling = []
-    for i in range(related.shape[1]):
-        others = np.column_stack([np.delete(related, i, axis=1), measured])
-        if np.linalg.lstsq(others, related[:, i], rcond=None)[0][-1] < 0:
-            falling.append(i)
-    return falling[0] if len(falling) == 1 else None
+    slopes = [
+        np.linalg.lstsq(np.column_stack([related[:, 1 - i], measured]), related[:, i], rcond=None)[0][-1]
+        for i in (0, 1)
+    ]
+    falling = np.flatnonzero(np.less(slopes, 0))
+    return int(falling[0]) if falling.size == 1 else None
 
 
 def calculated_from(column: np.ndarray, other: np.ndarray, measured: np.ndarray) -> int | None:
@@ -358,16 +332,11 @@ def _without_mean(columns: np.ndarray) -> np.ndarray:
     return columns - columns.mean(axis=0)
 
 
-def _unit(columns: np.ndarray) -> np.ndarray:
-    lengths = np.sqrt((columns**2).sum(axis=0))
-    return columns / np.where(lengths > 0, lengths, 1.0)
-
-
 def _orthonormal(columns: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis of columns, without directions that the others already span."""
     if columns.shape[1] == 0:
         return columns
-    block, triangle = np.linalg.qr(_unit(columns))
+    block, triangle = np.linalg.qr(unit_length(columns))
     return block[:, np.abs(np.diag(triangle)) > 1e-4]
 
 
@@ -378,4 +347,4 @@ def _residual(basis: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 def _correlations(series: np.ndarray, columns: np.ndarray) -> np.ndarray:
     length = np.sqrt(series @ series)
-    return _unit(columns).T @ series / (length if length > 0 else 1.0)
+    return unit_length(columns).T @ series / (length if length > 0 else 1.0)

@@ -7,13 +7,14 @@ cause drowns: of the one, small kernels show nothing; of the other, what saturat
 counter is taken on the scale on which most of them explain the target better, or on which it clearly does itself.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from causeway.causal.data.feature_names import computed_name, derived_name
 from causeway.causal.data.observations import (
+    CLIP_SCALE,
     PRIOR_LAUNCHES,
     Candidate,
     Feature,
@@ -34,7 +35,6 @@ MOST_MISSING = 0.5
 RELATIVE_UNITS = frozenset({"ratio", "%", "percent", "pct"})
 """A column in such a unit is computed from others, whatever its name."""
 WINSOR_SHARE = 0.002
-CLIP_SD = 6.0
 
 
 def standardised_within_configuration(values: np.ndarray, centred: np.ndarray, rows: Observations) -> np.ndarray:
@@ -92,7 +92,7 @@ def better_standardised(in_unit: list[np.ndarray], standardised: list[np.ndarray
         centring.weighted(response) for response in (values, scale_response(centring.centred(deviation), rows.weight))
     ]
     for columns in (in_unit, standardised):
-        problem = Problem.of(build_basis(columns, centring), len(columns), independent_rows(rows))
+        problem = Problem(build_basis(columns, centring), len(columns), independent_rows(rows))
         scores.append(
             np.min([fit_scores(LinearModel(problem, response)) for response in responses], axis=0).clip(max=0.0)
         )  # 0: left out
@@ -123,9 +123,8 @@ class NumericColumn:
     searched : ndarray of float
         What the search takes, one of these two.
     logs : ndarray of float or None
-        Logarithms, centred, with zeros at a floor; None if a value is negative or few are positive.
-    positive : ndarray of bool
-        Where the value is known and above 0.
+        Logarithms, centred; of bytes, whose values are logarithms already, the values. None unless all values are
+        known and above 0.
     """
 
     column: Feature
@@ -136,7 +135,6 @@ class NumericColumn:
     standardised: np.ndarray = field(init=False)
     searched: np.ndarray = field(init=False)
     logs: np.ndarray | None = None
-    positive: np.ndarray = field(init=False)
 
     @property
     def is_counter(self) -> bool:
@@ -153,21 +151,11 @@ class NumericColumn:
         """Whether name or unit says that it is computed from others, or counts a part of what another one counts."""
         return derived_name(self.name) or self.column.unit in RELATIVE_UNITS
 
-    @property
-    def log_scale(self) -> np.ndarray | None:
-        """The centred logarithms; of bytes, whose values are logarithms already, the values."""
-        return self.centred if self.column.unit == "bytes" else self.logs
-
     def centre(self, centring: GroupCentring) -> None:
-        """Work out `centred`, `positive` and `logs`."""
+        """Work out `centred` and `logs`."""
         self.centred = centring.centred(self.values)
-        self.positive = (self.values > 0) & self.recorded
-        if self.positive.all():
-            self.logs = centring.centred(np.log(self.values))
-
-    def measured_only(self) -> "NumericColumn":
-        """Return the column without what was worked out from it, to save memory."""
-        return NumericColumn(self.column, self.name, self.values, self.recorded)
+        if np.all((self.values > 0) & self.recorded):
+            self.logs = self.centred if self.column.unit == "bytes" else centring.centred(np.log(self.values))
 
     def candidate(self, values: np.ndarray) -> Candidate:
         """Return the candidate with final values, alone in its cluster."""
@@ -206,16 +194,15 @@ def _filled(values: np.ndarray, finite: np.ndarray, rows: Observations) -> np.nd
     """Return values with gaps set to the weighted mean of the configuration's known values, or of all known values."""
     weights = np.where(finite, rows.weight, 0.0)
     safe = np.where(finite, values, 0.0)
-    sums = np.bincount(rows.configuration, weights * safe)
-    totals = np.bincount(rows.configuration, weights)
+    is_known = np.bincount(rows.configuration, weights) > 0
     overall = float((weights * safe).sum() / weights.sum())
-    means = np.where(totals > 0, sums / np.where(totals > 0, totals, 1.0), overall)
+    means = np.where(is_known, group_means(safe, rows.configuration, weights), overall)
     return np.where(finite, values, means[rows.configuration])
 
 
 def prepared_again(number: NumericColumn, rows: Observations, centring: GroupCentring, standardised: bool) -> Candidate:
     """Return the candidate of a numeric column after preparation; `standardised` tells the scale that it is on."""
-    again = number.measured_only()
+    again = replace(number, logs=None)
     again.centred = centring.centred(again.values)
     again.searched = (
         standardised_within_configuration(again.values, again.centred, rows) if standardised else again.centred
@@ -225,17 +212,24 @@ def prepared_again(number: NumericColumn, rows: Observations, centring: GroupCen
 
 def final_values(numbers: Sequence[NumericColumn]) -> list[np.ndarray]:
     """Return the values of numeric columns as candidates hold them, float32: winsorised, in standard deviations."""
-    step = max(1, AT_ONCE // max(numbers[0].centred.size, 1))
-    columns = []
-    for first in range(0, len(numbers), step):
-        block = winsorised(np.column_stack([number.searched for number in numbers[first : first + step]]))
-        columns += list(np.ascontiguousarray(block.T, dtype=np.float32))
-    return columns
+    return [column.astype(np.float32) for column in each_winsorised([number.searched for number in numbers])]
+
+
+def each_winsorised(columns: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield columns winsorised; few are held at once.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of float, shape (n_rows,)
+    """
+    step = max(1, AT_ONCE // max(columns[0].size, 1))
+    for first in range(0, len(columns), step):
+        yield from np.ascontiguousarray(winsorised(np.column_stack(columns[first : first + step])).T)
 
 
 def winsorised(columns: np.ndarray) -> np.ndarray:
     """Return columns, shape (n_rows, p), with `WINSOR_SHARE` of the rows pulled in (half at each end), scaled to
-    standard deviation 1, clipped at `CLIP_SD`.
+    standard deviation 1, clipped at `CLIP_SCALE`.
     """
     low, high = np.quantile(columns, [WINSOR_SHARE / 2, 1 - WINSOR_SHARE / 2], axis=0)
     clipped = np.clip(columns, low, high)
@@ -245,4 +239,4 @@ def winsorised(columns: np.ndarray) -> np.ndarray:
     if rare.any():
         clipped[:, rare] = columns[:, rare] - columns[:, rare].mean(axis=0)
         spread = clipped.std(axis=0)
-    return np.clip(clipped / np.where(spread > 0, spread, 1.0), -CLIP_SD, CLIP_SD)
+    return np.clip(clipped / np.where(spread > 0, spread, 1.0), -CLIP_SCALE, CLIP_SCALE)

@@ -19,14 +19,15 @@ from causeway.causal.preparation.leak_attribution import LeakAttribution, calcul
 from causeway.causal.preparation.numeric_columns import (
     NumericColumn,
     better_standardised,
+    each_winsorised,
     final_values,
     numeric_column,
     standardised_within_configuration,
     winsorised,
 )
 from causeway.causal.preparation.prepared import Prepared
-from causeway.causal.preparation.target_leakage import MeasuredColumns, correlation_matrix, leaked_features
-from causeway.causal.statistics.basis import AT_ONCE, GroupCentring, cluster_columns, medoids, normal_scores
+from causeway.causal.preparation.target_leakage import ExactRelations, correlation_matrix, leaked_features
+from causeway.causal.statistics.basis import GroupCentring, cluster_columns, medoids, normal_scores
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import counted
 from causeway.numeric.effective_size import kish_size
@@ -184,9 +185,7 @@ def _without_leaked(
     in_levels: list[np.ndarray | None] = [n.centred for n in numbers]
     scales = [(False, centring.centred(measured), in_levels)]
     if np.all(measured > 0):  # before levels, in which a rate is tied to its amount only nearly
-        scales.insert(
-            0, (True, centring.centred(np.log(measured)), [n.log_scale if n.positive.all() else None for n in numbers])
-        )
+        scales.insert(0, (True, centring.centred(np.log(measured)), [n.logs for n in numbers]))
     for logarithmic, centred, series in scales:
         held = {i: column for i in counters if (column := series[i]) is not None and not leaked[i]}
         positions = list(held)
@@ -202,18 +201,16 @@ def _without_leaked(
                 centring=centring,
                 size=size,
             )
-            leaked[positions] |= leaked_features(
-                MeasuredColumns(
-                    measured=centred,
-                    columns=columns,
-                    logarithmic=logarithmic,
-                    level=1.0 if logarithmic else float(np.average(measured, weights=rows.weight)),
-                    in_time_unit=np.asarray([has_time_unit(numbers[i].column.unit) for i in positions]),
-                ),
-                np.asarray([numbers[i].is_computed for i in positions]),
-                attribution.leaked_member,
-                attribution.exact_as_measured,
+            relations = ExactRelations(
+                centred,
+                columns,
+                logarithmic=logarithmic,
+                level=1.0 if logarithmic else float(np.average(measured, weights=rows.weight)),
+                in_time_unit=np.asarray([has_time_unit(numbers[i].column.unit) for i in positions]),
+                as_measured=attribution.exact_as_measured,
             )
+            computed = np.asarray([numbers[i].is_computed for i in positions])
+            leaked[positions] |= leaked_features(relations, computed, attribution.leaked_member)
     for i in np.flatnonzero(leaked):
         prepared.drop(numbers[i].name, LEAKED)
     sources = [*by_name, *(number for number, drop in zip(numbers, leaked, strict=True) if drop)]
@@ -255,16 +252,8 @@ def _choose_scales(numbers: list[NumericColumn], rows: Observations, prepared: P
         return
     for number in counters:
         number.standardised = standardised_within_configuration(number.values, number.centred, rows)
-    step = max(1, 10 * AT_ONCE // len(rows))
-    in_unit, standardised = (
-        list(
-            np.concatenate(
-                [winsorised(np.column_stack(part[first : first + step])).T for first in range(0, len(counters), step)]
-            )
-        )
-        for part in ([number.centred for number in counters], [number.standardised for number in counters])
-    )
-    better = better_standardised(in_unit, standardised, rows)
+    in_unit = [*each_winsorised([number.centred for number in counters])]
+    better = better_standardised(in_unit, [*each_winsorised([number.standardised for number in counters])], rows)
     chosen = [number for number, is_better in zip(counters, better, strict=True) if is_better]
     for number in chosen:
         number.searched = number.standardised
@@ -295,7 +284,7 @@ def _cluster(numbers: list[NumericColumn], prepared: Prepared) -> None:
         prepared.add(numbers[head].candidate(values[head]))
         others = {names[i]: numbers[i].candidate(values[i]) for i in cluster if i != head}
         prepared.merge(names[head], others)
-    prepared.keep_numbers({number.name: number.measured_only() for number in numbers})
+    prepared.keep_numbers({number.name: replace(number, logs=None) for number in numbers})  # as measured: less memory
 
 
 def _representative(cluster: list[int], numbers: list[NumericColumn]) -> int:

@@ -29,8 +29,7 @@ the time. docs/causes.md shows the same numbers.
 >>> clock = np.array([1.12, 1.41, 1.02, 1.35, 0.93, 1.2, 1.38, 0.99, 1.29, 1.41, 1.08, 1.26])
 >>> table = np.column_stack([bytes_, clock, bytes_ / time, time * clock, 1000 * time + 7])
 >>> logs = np.log(table) - np.log(table).mean(axis=0)
->>> columns = MeasuredColumns(measured=np.log(time) - np.log(time).mean(), columns=logs, logarithmic=True)
->>> relations = ExactRelations(columns)
+>>> relations = ExactRelations(np.log(time) - np.log(time).mean(), logs, logarithmic=True)
 
 What the time alone leaves of each column, 1 - R^2. Only `wall` follows from it:
 
@@ -50,12 +49,11 @@ the other column of each pair is the leaked feature:
 
 >>> def attribute(members, related):
 ...     return members[calculated_from(*table[:, members].T, time)]
->>> leaked_features(columns, np.zeros(5, bool), attribute).tolist()
+>>> leaked_features(relations, np.zeros(5, bool), attribute).tolist()
 [False, False, True, True, True]
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -67,10 +65,8 @@ STILL_LEFT = 0.1
 """What the measured value leaves of a column must be less than this share of what is left without it."""
 OFF_PROPORTION = 0.1
 """How far a slope between logarithms lies from 1 at most; twice as far beside a third column."""
-NOT_ROUNDING = 1e-4
-"""Copies leave less of each other than this, and then the measured value's part in it is rounding."""
 ROUNDING = 1e-5
-"""More than single precision takes from a squared correlation."""
+"""More than single precision takes from a squared correlation: of what copies leave of each other nothing is told."""
 AT_ONCE = 256
 """So many rows of a matrix of correlations are gone through in one go."""
 
@@ -88,11 +84,10 @@ def correlation_matrix(columns: np.ndarray) -> np.ndarray:
     return unit.T @ unit
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasuredColumns:
-    """The measured value and columns on one scale.
+class ExactRelations:
+    """How well columns follow from the measured value and at most one other column.
 
-    Attributes
+    Parameters
     ----------
     measured : ndarray of float, shape (n_rows,)
         Measured value, or its logarithm, centred within configurations.
@@ -104,23 +99,9 @@ class MeasuredColumns:
         Mean of the measured value, 1 of logarithms; 0 if not known.
     in_time_unit : ndarray of bool, shape (p,), or None
         Columns whose unit is that of a time, of cycles, or of an amount per time.
-    """
-
-    measured: np.ndarray
-    columns: np.ndarray
-    logarithmic: bool
-    level: float = 0.0
-    in_time_unit: np.ndarray | None = None
-
-
-class ExactRelations:
-    """How well columns follow from the measured value and at most one other column.
-
-    Parameters
-    ----------
-    given : MeasuredColumns
     as_measured : callable
-        As of `leaked_features`.
+        Given the positions of columns, tells whether their relation to the time is exact as they were measured, where
+        it is not on this scale.
 
     Attributes
     ----------
@@ -129,10 +110,9 @@ class ExactRelations:
         Correlation of each column with the measured value.
     residual : ndarray of float, shape (p,)
         What the measured value alone leaves of each column, 1 - R^2.
-    determining : ndarray of bool, shape (p,)
-        Columns that the measured value alone determines, and that determine it.
     alone : ndarray of bool, shape (p,)
-        Those among them that are exact images of it, that it is in another unit, or that have the unit of a time.
+        Of the columns that the measured value alone determines, and that determine it, those that are exact images of
+        it, that it is in another unit, or that have the unit of a time.
     partial : ndarray of float32, shape (p, p)
         Correlations given the measured value.
 
@@ -143,22 +123,30 @@ class ExactRelations:
     """
 
     def __init__(
-        self, given: MeasuredColumns, as_measured: Callable[[list[int]], bool] = lambda members: False
+        self,
+        measured: np.ndarray,
+        columns: np.ndarray,
+        *,
+        logarithmic: bool,
+        level: float = 0.0,
+        in_time_unit: np.ndarray | None = None,
+        as_measured: Callable[[list[int]], bool] = lambda members: False,
     ) -> None:
+        self.measured = measured
+        self.columns = columns
+        self.logarithmic = logarithmic
+        self.level = level
         self.as_measured = as_measured
-        self.logarithmic = given.logarithmic
-        self.correlations = correlation_matrix(given.columns)
-        unit = given.measured / np.sqrt(given.measured @ given.measured)
-        self.lengths = np.sqrt((given.columns.astype(float) ** 2).sum(axis=0))
-        self.with_measured = (given.columns.T @ unit) / np.where(self.lengths > 0, self.lengths, 1.0)
+        self.correlations = correlation_matrix(columns)
+        square = float(measured @ measured) or 1.0
+        self.lengths = np.sqrt((columns.astype(float) ** 2).sum(axis=0))
+        self.with_measured = columns.T @ (measured / np.sqrt(square)) / np.where(self.lengths > 0, self.lengths, 1.0)
         self.residual = np.maximum(1.0 - self.with_measured**2, 1e-12)
-        self.determining = self.residual < 1 - LEAK_R2
-        self._given = given
         self.alone = np.zeros(self.residual.size, bool)
-        for j in np.flatnonzero(self.determining):
-            slope = given.columns[:, j] @ given.measured / (given.measured @ given.measured)
-            by_unit = given.in_time_unit is not None and given.in_time_unit[j]
-            self.alone[j] = by_unit or self.exact([int(j)]) or (not given.logarithmic and bool(is_unit_copy(slope)))
+        for j in np.flatnonzero(self.residual < 1 - LEAK_R2):
+            by_unit = in_time_unit is not None and in_time_unit[j]
+            is_copy = not logarithmic and bool(is_unit_copy(columns[:, j] @ measured / square))
+            self.alone[j] = by_unit or is_copy or self.exact([int(j)])
         single = self.with_measured.astype(np.float32)
         self.partial = self.correlations - np.outer(single, single)
         scale = np.sqrt(self.residual).astype(np.float32)
@@ -167,11 +155,10 @@ class ExactRelations:
 
     def exact(self, members: list[int]) -> bool:
         """Tell whether some columns together give the measured value back but for rounding."""
-        columns = self._given.columns[:, members].astype(float)
+        columns = self.columns[:, members].astype(float)
         columns /= np.maximum(self.lengths[members], 1e-300)
-        slopes = np.linalg.lstsq(columns, self._given.measured, rcond=None)[0]
-        residual = self._given.measured - columns @ slopes
-        return is_exact(residual, self._given.measured, self._given.level) or self.as_measured(members)
+        residual = self.measured - columns @ np.linalg.lstsq(columns, self.measured, rcond=None)[0]
+        return is_exact(residual, self.measured, self.level) or self.as_measured(members)
 
     def with_one_other(self, j: int) -> np.ndarray:
         """Return what the measured value and each single other column leave of column j, shape (p,); 1 where the
@@ -179,7 +166,7 @@ class ExactRelations:
         """
         without = 1.0 - self.correlations[j].astype(float) ** 2
         residual = self.residual[j] * (1.0 - np.minimum(self.partial[j].astype(float) ** 2, 1.0))
-        needed = (without > NOT_ROUNDING) & (residual < STILL_LEFT * without) & ~self.alone
+        needed = (without > ROUNDING) & (residual < STILL_LEFT * without) & ~self.alone
         needed[j] = False
         if self.logarithmic:
             needed &= in_proportion(
@@ -203,24 +190,19 @@ class ExactRelations:
 
 
 def leaked_features(
-    given: MeasuredColumns,
-    computed: np.ndarray,
-    attribute: Callable[[list[int], np.ndarray], int | None],
-    as_measured: Callable[[list[int]], bool] = lambda members: False,
+    relations: ExactRelations, computed: np.ndarray, attribute: Callable[[list[int], np.ndarray], int | None]
 ) -> np.ndarray:
     """Return the columns that were calculated from the measured value, by their exact relations.
 
     Parameters
     ----------
-    given : MeasuredColumns
+    relations : ExactRelations
+        Of p columns.
     computed : ndarray of bool, shape (p,)
         Columns whose names or units say that they are computed from others.
     attribute : callable
-        Given the positions of two columns in an exact relation, and `ExactRelations.related`, returns which of them is
-        the leaked feature, by its position among all columns; None if nothing tells.
-    as_measured : callable
-        Given the positions of columns, tells whether their relation to the time is exact as they were measured, where
-        it is not on this scale.
+        Given the positions of two columns in an exact relation, and `ExactRelations.related`, shape (p,), returns which
+        of them is the leaked feature, by its position among all columns; None if nothing tells.
 
     Returns
     -------
@@ -233,10 +215,7 @@ def leaked_features(
     neither the data nor the names tell the leaked feature, both are found, and what is related to either of them as
     well: a lost cause does less harm than a reported leak.
     """
-    p = given.columns.shape[1]
-    if p == 0 or not np.any(given.measured):
-        return np.zeros(p, dtype=bool)
-    relations = ExactRelations(given, as_measured)
+    p = relations.residual.size
     related = relations.related()
     leaked = relations.alone.copy()
     passed = np.zeros(p, dtype=bool)

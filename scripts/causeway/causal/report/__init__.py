@@ -2,5 +2,5 @@
 
 What the outcomes hold is found in `discovery` and `examination`; figures and pages stand in `plotting`.
 
-Imports run from left to right: `documents` > `kernel_effects` > `across_kernels` > `sentences`.
+Imports run from left to right: `kernel_effects` > `documents` > `across_kernels` > `sentences`.
 """

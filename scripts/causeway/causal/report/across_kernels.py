@@ -32,6 +32,7 @@ from causeway.causal.data.outcome import (
     Outcome,
     WhatIf,
     six_digits,
+    to_six_digits,
 )
 from causeway.causal.discovery.arrows import PASSING
 from causeway.causal.selection.linear_model import SIGNIFICANT, benjamini_bogomolov
@@ -312,12 +313,8 @@ def _without(outcome: Outcome, lost: Mapping[str, float], n_kernels: int) -> Out
 def _with_shares(unexplained: Estimate | None, given: Sequence[Estimate]) -> Estimate:
     """Return an unexplained share with the shares of some causes, percent."""
     parts = [*given, unexplained] if unexplained else given
-    return Estimate(
-        **{
-            end: six_digits(min(100.0, math.fsum(getattr(part, end) for part in parts)))
-            for end in ("value", "low", "high")
-        }
-    )
+    value, low, high = (min(100.0, math.fsum(getattr(part, end) for part in parts)) for end in ("value", "low", "high"))
+    return to_six_digits(Estimate(value=value, low=low, high=high))
 
 
 def _significant_what_ifs(what_ifs: Sequence[WhatIf], lost: Mapping[str, float], n_kernels: int) -> tuple[WhatIf, ...]:

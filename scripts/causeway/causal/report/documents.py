@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from causeway.causal.data.outcome import Arrow, Association, Edge, Estimate, Node, Outcome, TimeEffect, six_digits
 from causeway.causal.models.scope_model import VALUES
-from causeway.causal.report.kernel_effects import KernelEffects
 from causeway.causal.report.sentences import assumption_of, nothing_sentence, reasons_of, sentences_of, what_if_sentence
 from causeway.core.tables import SCHEMAS, write_json, write_table
 from causeway.core.vocabulary import UNEXPLAINED
@@ -89,8 +88,10 @@ def _node(node: Node) -> dict:
     return {"name": node.name, "group": node.group, "tier": node.tier, "members": list(node.members)}
 
 
-def _ends(name: str, estimate: Estimate | None, point: str = "") -> dict:
-    """Return an estimate as three columns: the point, called `name` with `point` behind it, and both ends."""
+def ends(name: str, estimate: Estimate | None, point: str = "") -> dict:
+    """Return an estimate as three columns: the point, called `name` with `point` behind it, and both ends; of None
+    three nulls.
+    """
     value, low, high = (None, None, None) if estimate is None else (estimate.value, estimate.low, estimate.high)
     return {f"{name}{point}": value, f"{name}_low": low, f"{name}_high": high}
 
@@ -104,8 +105,8 @@ def _judged(arrow: Arrow, outcome: Outcome) -> dict:
         "sign": arrow.sign,
         "sign_of": arrow.sign_of,
         "level": arrow.level or None,
-        **_ends("contribution", arrow.contribution, "_percent"),
-        **_ends("variance", arrow.variance, "_percent"),
+        **ends("contribution", arrow.contribution, "_percent"),
+        **ends("variance", arrow.variance, "_percent"),
         "q_value": arrow.q_value,
         "robustness": arrow.robustness,
         "verdict": arrow.verdict,
@@ -133,8 +134,8 @@ def _context_edge(edge: Edge) -> dict:
         "kind": edge.kind,
         "sign": "+" if edge.effect > 0 else "-" if edge.effect < 0 else "?",
         "effect": edge.effect,
-        **_ends("contribution", None, "_percent"),
-        **_ends("variance", None, "_percent"),
+        **ends("contribution", None, "_percent"),
+        **ends("variance", None, "_percent"),
     }
 
 
@@ -144,8 +145,8 @@ def _unexplained_edge(outcome: Outcome, target: str) -> dict:
         "target": target,
         "kind": "directed",
         "sign": "?",
-        **_ends("contribution", outcome.unexplained, "_percent"),
-        **_ends("variance", outcome.unexplained_variance, "_percent"),
+        **ends("contribution", outcome.unexplained, "_percent"),
+        **ends("variance", outcome.unexplained_variance, "_percent"),
     }
 
 
@@ -156,8 +157,8 @@ def _in_time(effect: TimeEffect | None) -> dict:
     changes = {name: getattr(effect, name) for name in ("mean", "p50", "p99", "spread")}
     columns: dict = {}
     for name, change in changes.items():
-        columns |= _ends(f"{name}_change", change, "_percent")
-    columns |= _ends("cost", effect.cost, "_ns") | {"launches": effect.launches, "monotone": effect.monotone}
+        columns |= ends(f"{name}_change", change, "_percent")
+    columns |= ends("cost", effect.cost, "_ns") | {"launches": effect.launches, "monotone": effect.monotone}
     return columns | {"of_first": [f"{name}_change" for name in changes if name in effect.of_first]}
 
 
@@ -173,7 +174,7 @@ def _identified(arrow: Arrow, value: str) -> dict:
         "estimand": None if identified.adjustment is None else formula,
         "adjustment": None if identified.adjustment is None else list(identified.adjustment),
         "direct_adjustment": list(identified.direct_adjustment) or None,
-        **_ends("second_change", identified.second, "_percent"),
+        **ends("second_change", identified.second, "_percent"),
         "estimates_agree": identified.agrees,
     }
 
@@ -190,8 +191,8 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
             "members": list(arrow.node.members),
             "stage": arrow.stage,
             **_judged(arrow, outcome),
-            **_ends("effect", arrow.effect),
-            **_ends("value_effect", arrow.value_effect),
+            **ends("effect", arrow.effect),
+            **ends("value_effect", arrow.value_effect),
             "sentence": sentences[arrow.name],
             "role": arrow.role,
             **_in_time(arrow.in_time),
@@ -208,10 +209,10 @@ def contribution_rows(outcome: Outcome) -> list[dict]:
             "members": [],
             "stage": "none",
             "sign": "?",
-            **_ends("effect", None),
-            **_ends("value_effect", None),
-            **_ends("contribution", outcome.unexplained, "_percent"),
-            **_ends("variance", outcome.unexplained_variance, "_percent"),
+            **ends("effect", None),
+            **ends("value_effect", None),
+            **ends("contribution", outcome.unexplained, "_percent"),
+            **ends("variance", outcome.unexplained_variance, "_percent"),
             "verdict": outcome.verdict,
             "sentence": None,
         }
@@ -234,14 +235,14 @@ def what_if_rows(outcome: Outcome) -> list[dict]:
                 "feature": feature,
                 "from": ", ".join(what_if.before),
                 "to": ", ".join(what_if.after),
-                **_ends("change", what_if.change, "_percent"),
+                **ends("change", what_if.change, "_percent"),
                 "verdict": what_if.verdict,
                 "reason": what_if.reason,
                 "asked": what_if.user_intervention,
                 "sentence": sentence,
-                **_ends("mean_change", what_if.mean_change, "_percent"),
-                **_ends("p99_change", what_if.p99_change, "_percent"),
-                **_ends("saved", what_if.saved, "_ns"),
+                **ends("mean_change", what_if.mean_change, "_percent"),
+                **ends("p99_change", what_if.p99_change, "_percent"),
+                **ends("saved", what_if.saved, "_ns"),
             }
         )
     return rows
@@ -255,28 +256,6 @@ def table_rows(outcome: Outcome) -> dict[str, list[dict]]:
         "refutations": [vars(attempt) for attempt in examination.refutations],
         "whatif": what_if_rows(outcome),
     }
-
-
-def across_kernels_rows(rows: Sequence[KernelEffects]) -> list[dict]:
-    """Return the rows of `across_kernels.parquet`."""
-    return [
-        {
-            "feature": row.feature,
-            "level": row.level or None,
-            "kernels": list(row.kernels),
-            "searched": row.n_searched,
-            **_ends("mean_change", row.mean_change, "_percent"),
-            **({} if row.has_interval else {"mean_change_low": None, "mean_change_high": None}),
-            "smallest_percent": row.smallest,
-            "largest_percent": row.largest,
-            "between_std": row.between_std,
-            "i_squared": row.i_squared,
-            "variance_percent": row.variance,
-            **_ends("cost", row.cost, "_ns"),
-            "sentence": row.sentence,
-        }
-        for row in rows
-    ]
 
 
 def write_scope(outcome: Outcome, folder: str | Path) -> None:

@@ -6,75 +6,16 @@ these, and its effect is summed up here: in how many kernels, how large there, h
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtrit
 
-from causeway.causal.data.outcome import NORMAL_QUANTILE, Arrow, Estimate, Outcome, Scope, six_digits
+from causeway.causal.data.outcome import NORMAL_QUANTILE, Arrow, Estimate, Outcome, Scope, to_six_digits
 from causeway.causal.effects.scope_times import CONFIDENCE, NOTHING_LEFT
+from causeway.causal.report.documents import ends
 from causeway.causal.report.sentences import with_level
 from causeway.core import formatting
 from causeway.core.vocabulary import SUPPORTED
-
-
-@dataclass(frozen=True, kw_only=True)
-class KernelEffects:
-    """A cause that acts in kernels of a dataset, with its effects there; a row of `across_kernels.parquet`.
-
-    Attributes
-    ----------
-    feature, level : str
-        `level` is that of a category; empty for numbers.
-    kernels : tuple of str
-        Those in which the cause is supported, in their order.
-    n_searched : int
-        Kernels that were searched: all but the refused ones.
-    mean_change : Estimate or None
-        Change of the mean duration, percent: the random-effects mean over the kernels; None if no kernel has one.
-    smallest, largest : float or None
-        The smallest and the largest change among the kernels, percent.
-    between_std : float or None
-        Standard deviation of the effect between kernels, percent; None with one kernel.
-    i_squared : float or None
-        Share of the effects' variance that is not error, percent; None with one kernel.
-    variance : float or None
-        Percent of the dataset's variance within configurations, in the value's own unit squared, that the cause
-        explains in these kernels by their own searches; None if nothing varies.
-    cost : Estimate or None
-        GPU time of the run, ns: the sum over the kernels but collectives, whose time includes waiting; None if the
-        value measured is no time, or without other kernels.
-    """
-
-    feature: str
-    level: str
-    kernels: tuple[str, ...]
-    n_searched: int
-    mean_change: Estimate | None
-    smallest: float | None
-    largest: float | None
-    between_std: float | None
-    i_squared: float | None
-    variance: float | None
-    cost: Estimate | None
-
-    @property
-    def has_interval(self) -> bool:
-        """Whether the mean is stated with its interval; that of one kernel is the kernel's own."""
-        return len(self.kernels) != 2  # of two there is one degree of freedom, and Student's t is 6.3
-
-    @property
-    def sentence(self) -> str:
-        """The row in words."""
-        name = with_level(self.feature, self.level)
-        words = f"{name} acts in {len(self.kernels)} of {self.n_searched} kernels"
-        if self.variance is not None:
-            words += f" and explains {formatting.percent(self.variance)} of the dataset's variance there"
-        if self.mean_change is None:
-            return f"{words}."
-        ends = (self.mean_change.low, self.mean_change.high) if self.has_interval else ()
-        value, *shown = formatting.signed(self.mean_change.value, *ends)
-        return f"{words}: mean time {value} %{f' [{shown[0]}, {shown[1]}]' if shown else ''} there."
 
 
 def random_effects(effects: np.ndarray, errors: np.ndarray) -> tuple[Estimate, float, float]:
@@ -109,8 +50,9 @@ def random_effects(effects: np.ndarray, errors: np.ndarray) -> tuple[Estimate, f
     return estimate, math.sqrt(combined.tau2), 100.0 * max(0.0, float(combined.i2))
 
 
-def effects_over_kernels(outcomes: Sequence[Outcome], variances: Mapping[str, float]) -> list[KernelEffects]:
-    """Return each cause that is supported in a kernel, with what it does in all kernels together.
+def effects_over_kernels(outcomes: Sequence[Outcome], variances: Mapping[str, float]) -> list[dict]:
+    """Return the rows of `across_kernels.parquet`: each cause that is supported in a kernel, with what it does in all
+    kernels together.
 
     Parameters
     ----------
@@ -121,7 +63,7 @@ def effects_over_kernels(outcomes: Sequence[Outcome], variances: Mapping[str, fl
 
     Returns
     -------
-    list of KernelEffects
+    list of dict
         What costs most GPU time first, then what acts in most kernels, then by name; empty with one kernel.
     """
     if len(outcomes) < 2:
@@ -134,14 +76,19 @@ def effects_over_kernels(outcomes: Sequence[Outcome], variances: Mapping[str, fl
                 causes.setdefault((arrow.name, arrow.level), []).append((outcome.scope, arrow))
     rows = [_summary(feature, level, own, n_searched, variances) for (feature, level), own in causes.items()]
     return sorted(
-        rows, key=lambda row: (-(row.cost.value if row.cost else 0.0), -len(row.kernels), row.feature, row.level)
+        rows, key=lambda row: (-(row["cost_ns"] or 0.0), -len(row["kernels"]), row["feature"], row["level"] or "")
     )
 
 
 def _summary(
     feature: str, level: str, own: Sequence[tuple[Scope, Arrow]], n_searched: int, variances: Mapping[str, float]
-) -> KernelEffects:
-    """Return the summary of one cause, given with the scopes of the kernels in which it acts."""
+) -> dict:
+    """Return the row of one cause, given with the scopes of the kernels in which it acts.
+
+    The mean change is the random-effects mean over the kernels, without an interval over two of them: of one degree of
+    freedom Student's t is 6.3. The variance is what the cause explains by the kernels' own searches, of the dataset's;
+    the cost is summed over the kernels but collectives, whose time includes waiting. What no kernel knows is None.
+    """
     timed = [(scope, arrow.in_time) for scope, arrow in own if arrow.in_time is not None]
     means = [effect.mean for _, effect in timed]
     values = [mean.value for mean in means]
@@ -151,21 +98,36 @@ def _summary(
     i_squared = None
     if len(means) > 1 and errors.min() > 0:
         mean, between, i_squared = random_effects(np.array(values), errors)
-    return KernelEffects(
-        feature=feature,
-        level=level,
-        kernels=tuple(scope.scope for scope, _ in own),
-        n_searched=n_searched,
-        mean_change=None if mean is None else _rounded(mean),
-        smallest=min(values, default=None),
-        largest=max(values, default=None),
-        between_std=None if between is None else six_digits(between),
-        i_squared=None if i_squared is None else six_digits(i_squared),
-        variance=six_digits(math.fsum(variances[scope.scope] * arrow.variance.value for scope, arrow in own))
-        if variances
-        else None,
-        cost=_total([effect.cost for scope, effect in timed if effect.cost is not None and not scope.is_collective]),
-    )
+    variance = math.fsum(variances[scope.scope] * arrow.variance.value for scope, arrow in own) if variances else None
+    cost = _total([effect.cost for scope, effect in timed if effect.cost is not None and not scope.is_collective])
+    row = {
+        "feature": feature,
+        "level": level or None,
+        "kernels": [scope.scope for scope, _ in own],
+        "searched": n_searched,
+        **ends("mean_change", to_six_digits(mean), "_percent"),
+        "smallest_percent": min(values, default=None),
+        "largest_percent": max(values, default=None),
+        "between_std": to_six_digits(between),
+        "i_squared": to_six_digits(i_squared),
+        "variance_percent": to_six_digits(variance),
+        **ends("cost", to_six_digits(cost), "_ns"),
+    }
+    if len(own) == 2:
+        row |= {"mean_change_low": None, "mean_change_high": None}
+    return row | {"sentence": _sentence(row)}
+
+
+def _sentence(row: Mapping) -> str:
+    """Return a row in words."""
+    acts = f"{with_level(row['feature'], row['level'])} acts in {len(row['kernels'])} of {row['searched']} kernels"
+    if row["variance_percent"] is not None:
+        acts += f" and explains {formatting.percent(row['variance_percent'])} of the dataset's variance there"
+    if row["mean_change_percent"] is None:
+        return f"{acts}."
+    interval = [row[f"mean_change_{end}"] for end in ("low", "high") if row[f"mean_change_{end}"] is not None]
+    value, *shown = formatting.signed(row["mean_change_percent"], *interval)
+    return f"{acts}: mean time {value} %{f' [{shown[0]}, {shown[1]}]' if shown else ''} there."
 
 
 def _total(costs: Sequence[Estimate]) -> Estimate | None:
@@ -176,8 +138,4 @@ def _total(costs: Sequence[Estimate]) -> Estimate | None:
     below, above = (
         math.sqrt(math.fsum((getattr(cost, end) - cost.value) ** 2 for cost in costs)) for end in ("low", "high")
     )
-    return _rounded(Estimate(value=value, low=value - below, high=value + above))
-
-
-def _rounded(estimate: Estimate) -> Estimate:
-    return Estimate(**{end: six_digits(getattr(estimate, end)) for end in ("value", "low", "high")})
+    return Estimate(value=value, low=value - below, high=value + above)

@@ -3,10 +3,7 @@
 Likewise why a graph is as it is: its reasons, and those of the columns that are not in it.
 """
 
-from collections.abc import Sequence
-
 from causeway.causal.data.feature_names import called, capital
-from causeway.causal.data.observations import Dropped
 from causeway.causal.data.outcome import (
     VALUE,
     Arrow,
@@ -20,7 +17,7 @@ from causeway.causal.data.outcome import (
 )
 from causeway.causal.data.scopes import NOT_SEARCHED
 from causeway.causal.effects.interventions import NONE
-from causeway.causal.examination.falsification import refuted_by
+from causeway.causal.examination.falsification import FUTURE
 from causeway.causal.selection.linear_model import FEW_ROWS
 from causeway.core.feature_registry import record_of
 from causeway.core.formatting import (
@@ -109,10 +106,7 @@ def _weakness(arrow: Arrow, outcome: Outcome) -> str:
     """Return the reason of a verdict other than supported."""
     if arrow.weakness:
         return arrow.weakness
-    if arrow.verdict != REFUTED:
-        return FEW
-    attempts = refuted_by(outcome.examination.refutations, arrow.name)
-    return f"it does not survive {' and '.join(name.replace('_', ' ') for name in attempts)}"
+    return f"it does not survive {FUTURE.replace('_', ' ')}" if arrow.verdict == REFUTED else FEW
 
 
 def _setting(arrow: Arrow, outcome: Outcome) -> WhatIf | None:
@@ -392,32 +386,6 @@ def samples_in_words(n_effective: float) -> str:
     return counted(words, "effective sample")
 
 
-def nothing_found(
-    n_effective: float,
-    detectable_share: float,
-    target: str,
-    lost: Sequence[Dropped] = (),
-    slow: Sequence[str] = (),
-    n_kernels: int = 1,
-    beyond: Association | None = None,
-) -> str:
-    """Return the sentence for a search that found no cause, or only such that were not stable or that a later test
-    took away, `lost`: of what was seen it must not be said that it would have been; nor of an effect of `slow` columns.
-    What goes with the deviation `beyond` single columns is said.
-    """
-    near = [f"{called(column.feature)} ({column.reason.removeprefix('candidate cause, ')})" for column in lost]
-    if near:
-        return f"No cause found that holds: {', '.join(near)}; {samples_in_words(n_effective)}."
-    least = max(100 * detectable_share, 0.1)
-    names = ", ".join(map(called, slow)) if len(slow) <= MOST_NAMED else f"{len(slow)} columns"
-    but = f", but not one of {names} (fewer than {REFUSED_BELOW:.0f} effective samples)" if slow else ""
-    return (
-        f"No cause found: {samples_in_words(n_effective)}; a single column's effect at its launch above {least:.1f} %"
-        f" of {variance_of(target, n_kernels > 1)}{',' if n_kernels > 1 else ''} would have been seen{but}."
-        f"{'' if beyond is None else f' {_goes_along(beyond, target, n_kernels > 1)}'}"
-    )
-
-
 def _goes_along(beyond: Association, target: str, many: bool) -> str:
     """Return what goes with the target beyond single columns, as a sentence."""
     names = " and ".join(map(called, beyond.features))
@@ -431,19 +399,29 @@ COLLECTIVE = "the time of a collective includes waiting for the last rank: no GP
 
 
 def nothing_sentence(outcome: Outcome) -> str:
-    """Return the sentence of a graph without a cause."""
+    """Return the sentence of a graph without a cause, or only with such that a later test took away: of what was seen
+    it must not be said that it would have been; nor of an effect of slow columns. What goes with the deviation beyond
+    single columns is said, and that counters were not searched.
+    """
     if outcome.refusal is not None:
         return f"Inconclusive: {outcome.refusal}."
     lost = [column for column in outcome.dropped if column.was_found]
-    words = nothing_found(
-        outcome.n_effective,
-        outcome.detectable_share or 0.0,
-        outcome.scope.target,
-        lost,
-        outcome.slow,
-        outcome.n_kernels,
-        outcome.beyond,
-    )
+    near = [f"{called(column.feature)} ({column.reason.removeprefix('candidate cause, ')})" for column in lost]
+    if near:
+        words = f"No cause found that holds: {', '.join(near)}; {samples_in_words(outcome.n_effective)}."
+    else:
+        many = outcome.n_kernels > 1
+        least = max(100 * (outcome.detectable_share or 0.0), 0.1)
+        are_named = len(outcome.slow) <= MOST_NAMED
+        names = ", ".join(map(called, outcome.slow)) if are_named else f"{len(outcome.slow)} columns"
+        but = f", but not one of {names} (fewer than {REFUSED_BELOW:.0f} effective samples)" if outcome.slow else ""
+        words = (
+            f"No cause found: {samples_in_words(outcome.n_effective)}; a single column's effect at its launch above"
+            f" {least:.1f} % of {variance_of(outcome.scope.target, many)}{',' if many else ''}"
+            f" would have been seen{but}."
+        )
+        if outcome.beyond is not None:
+            words += f" {_goes_along(outcome.beyond, outcome.scope.target, many)}"
     if any(column.reason == NOT_SEARCHED for column in outcome.dropped):
         return f"{words.removesuffix('.')}; counters were recorded and not searched."
     return words

@@ -21,6 +21,7 @@ from causeway.causal.data.observations import FEWEST_ROWS, Candidate
 from causeway.causal.data.outcome import StageName
 from causeway.causal.selection.linear_model import (
     MIN_PARTIAL_R2,
+    RELATED,
     UNRELATED,
     VERY_STRONG,
     LinearModel,
@@ -29,7 +30,7 @@ from causeway.causal.selection.linear_model import (
     linear_model_of,
     significance_level,
 )
-from causeway.causal.selection.problem import Problem
+from causeway.causal.selection.problem import Design, Problem
 from causeway.causal.statistics.basis import KNOTS, GroupCentring
 from causeway.numeric.block_resampling import block_numbers
 
@@ -39,8 +40,6 @@ hinges.
 """
 MOST_ALTERNATIVES = 6
 """So many raw counters are tried in the place of a derived one, the most correlated first."""
-ALTERNATIVE_CORRELATION = 0.3
-"""Least correlation of such a counter with the derived one."""
 LEFT_OF_RATIO = 0.1
 """Share of a column that two others and their product leave, below which it may be their ratio: scores of a ratio are
 no line of theirs. Chosen.
@@ -99,29 +98,19 @@ class Pruner:
 
     Parameters
     ----------
-    problem : Problem
-    candidates : list of Candidate
-    centring : GroupCentring
-    kernels : ndarray of int, shape (n_rows,)
+    design : Design
         Where several kernels are searched together, the others may act differently in each.
     given : tuple of int
         Candidates that are in every model beside the others.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        candidates: list[Candidate],
-        centring: GroupCentring,
-        kernels: np.ndarray,
-        given: tuple[int, ...] = (),
-    ) -> None:
-        self.problem = problem
-        self.candidates = candidates
-        self.centring = centring
-        self.kernels = kernels
+    def __init__(self, design: Design, given: tuple[int, ...] = ()) -> None:
+        self.problem = design.problem
+        self.candidates = design.candidates
+        self.centring = design.centring
+        self.kernels = design.kernel
         self.given = given
-        self.n_kernels = int(kernels.max()) + 1 if kernels.size else 0
+        self.n_kernels = int(self.kernels.max()) + 1 if self.kernels.size else 0
         self._flexible: dict[int, np.ndarray] = {}
         self._near: dict[int, list[int]] = {}
 
@@ -234,11 +223,11 @@ class Pruner:
             if not alternatives:
                 continue
             model = self.others_model(response, others, (candidate, *alternatives))
-            own = self._residual_with(model, candidate, others)
-            score = {
-                alternative: n_rows * np.log(self._residual_with(model, alternative, others) / own)
-                for alternative in alternatives
+            left = {
+                column: self._left_with(model, (column,), others, self.flexible(column))[0]
+                for column in (candidate, *alternatives)
             }
+            score = {other: n_rows * np.log(left[other] / left[candidate]) for other in alternatives}
             named = derived_name(column.name)
             if not named:
                 score = {
@@ -265,17 +254,11 @@ class Pruner:
         candidate : int
         raw, others : list of int
         """
+        n_rows = self.problem.n_independent
 
         def criterion(members: tuple[int, ...]) -> float:
-            firsts = [self.candidates[member].first for member in members]
-            products = [first * self.candidates[other].first for first in firsts for other in others]
-            products += [first * second for first, second in itertools.combinations(firsts, 2)]
-            parts = [self.problem.basis.columns[:, self.problem.basis.of(member)].astype(float) for member in members]
-            if products:
-                parts.append(unit_columns(self.centring.weighted(np.column_stack(products))))
-            rest, df = model.residual_with(np.hstack(parts))
-            n_rows = self.problem.n_independent
-            return n_rows * float(np.log(max(float(rest @ rest), 1e-300))) + df * float(np.log(n_rows))
+            left, df = self._left_with(model, members, others)
+            return n_rows * float(np.log(left)) + df * float(np.log(n_rows))
 
         told = {pair: criterion(pair) for pair in itertools.combinations(raw, 2) if self._follows(candidate, pair)}
         best = min(told, key=told.__getitem__, default=())
@@ -289,8 +272,7 @@ class Pruner:
             model.add_candidate(part)
         firsts = [self.candidates[part].first for part in parts]
         model.add(unit_columns(self.centring.weighted((firsts[0] * firsts[1])[:, None])))
-        left = float(model.residual @ model.residual)
-        return left < LEFT_OF_RATIO
+        return float(model.residual @ model.residual) < LEFT_OF_RATIO
 
     def _raw_neighbours(self, candidate: int, chosen: list[int]) -> list[int]:
         """Return the raw candidates that are most correlated with a derived one."""
@@ -312,23 +294,25 @@ class Pruner:
             strength = np.zeros(self.problem.n_candidates)
             np.maximum.at(strength, self.problem.basis.owner, np.abs(self.problem.products(candidate)).max(axis=1))
             nearest = np.argsort(-strength, kind="stable")[: 4 * MOST_ALTERNATIVES]
-            self._near[candidate] = [int(other) for other in nearest if strength[other] >= ALTERNATIVE_CORRELATION]
+            related = strength[nearest] ** 2 * self.problem.n_independent > RELATED
+            self._near[candidate] = nearest[related].tolist()
         return self._near[candidate]
 
-    def _residual_with(self, model: LinearModel, candidate: int, others: list[int]) -> float:
-        """Return the others' residual sum of squares when the candidate joins with its flexible functions and
-        products.
+    def _left_with(
+        self, model: LinearModel, members: tuple[int, ...], others: list[int], *further: np.ndarray
+    ) -> tuple[float, int]:
+        """Return the others' residual sum of squares when some candidates join with their products, those with the
+        others too, and with further columns; and how many directions they add.
         """
-        first = self.candidates[candidate].first
-        parts = [
-            self.problem.basis.columns[:, self.problem.basis.of(candidate)].astype(float),
-            self.flexible(candidate),
-        ]
-        if others:
-            products = np.column_stack([first * self.candidates[other].first for other in others])
-            parts.append(unit_columns(self.centring.weighted(products)))
-        rest, _ = model.residual_with(np.hstack(parts))
-        return max(float(rest @ rest), 1e-300)
+        firsts = [self.candidates[member].first for member in members]
+        products = [first * self.candidates[other].first for first in firsts for other in others]
+        products += [first * second for first, second in itertools.combinations(firsts, 2)]
+        bases = [self.problem.basis.columns[:, self.problem.basis.of(member)].astype(float) for member in members]
+        parts = [*bases, *further]
+        if products:
+            parts.append(unit_columns(self.centring.weighted(np.column_stack(products))))
+        rest, df = model.residual_with(np.hstack(parts))
+        return max(float(rest @ rest), 1e-300), df
 
     def prune(self, response: np.ndarray, chosen: list[int]) -> list[Test]:
         """Remove the weakest candidate until every one's test is significant; return the tests of those that stay.

@@ -311,6 +311,30 @@ def effective_test_size(problem: Problem, candidate: int, residual: np.ndarray) 
     return problem.n_independent / float(bartlett_factor(problem.lags_of(candidate), of_residual).max())
 
 
+def effective_sizes(problem: Problem, residual: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the effective number of rows behind the test of each candidate, given the autocorrelation of what is left,
+    and that of the median column.
+
+    Parameters
+    ----------
+    problem : Problem
+    residual : ndarray of float, shape (n_rows,)
+        Weighted.
+
+    Returns
+    -------
+    sizes : ndarray of float, shape (n_candidates,)
+        All independent rows for a candidate that no row tells from a constant.
+    typical : float
+    """
+    sizes = np.full(problem.n_candidates, problem.n_independent)
+    if not problem.lags.size:
+        return sizes, problem.n_independent
+    factors = bartlett_factor(problem.lags, autocorrelations(residual[:, None], problem.n_lags)[0])
+    np.minimum.at(sizes, problem.basis.owner, problem.n_independent / factors)
+    return sizes, problem.n_independent / float(np.median(factors))
+
+
 def linear_model_of(problem: Problem, response: np.ndarray, chosen: list[int], room: int = 0) -> LinearModel:
     """Return the model of `response`, shape (n_rows,), that holds the chosen candidates' bases, with room for further
     columns.
@@ -352,7 +376,6 @@ below which they are not: quantiles of chi-squared.
 """
 MIN_PARTIAL_R2 = 0.002
 """A candidate that explains less of the residual variance is no cause worth naming, however significant."""
-MAX_PARENTS = 15
 FEW_ROWS = 300.0
 """With fewer effective rows, nothing that needs many is done: levels do not grow, rows are not weighted by their
 precision, and a reader is warned.
@@ -374,10 +397,10 @@ def significance_level(problem: Problem, rank: int) -> float:
     return (ALPHA if problem.n_independent < FEW_ROWS else min(ALPHA * rank, MAX_ALPHA)) / problem.n_tests
 
 
-def best_test(model: LinearModel, excluded: set[int], limit: float, least_size: float = FEWEST_ROWS) -> Test | None:
+def best_test(model: LinearModel, excluded: set[int], limit: float) -> Test | None:
     """Return the most significant candidate outside `excluded` whose p-value is at most `limit`; None if there is none.
 
-    With fewer effective rows than `least_size` it counts for none.
+    With fewer effective rows than `FEWEST_ROWS` it counts for none.
 
     The residual's autocorrelation is taken with the candidate in the model: a true cause that changes slowly leaves
     white noise and is found, a chance resemblance of two slow series leaves a slow residual and is not.
@@ -394,10 +417,10 @@ def best_test(model: LinearModel, excluded: set[int], limit: float, least_size: 
             continue
         residual, _ = model.residual_with(problem.basis.columns[:, problem.basis.of(int(candidate))])
         size = effective_test_size(problem, int(candidate), residual)
+        if size < FEWEST_ROWS:
+            continue
         index = [candidate]
-        p_value = (
-            float(model.tests(explained[index], df[index], np.asarray([size]))[0][0]) if size >= least_size else 1.0
-        )
+        p_value = float(model.tests(explained[index], df[index], np.asarray([size]))[0][0])
         if p_value <= limit and (best is None or p_value < best.p_value):
             best = Test(int(candidate), p_value, float(partial[candidate]), size)
             if p_value == 0.0:
@@ -422,10 +445,7 @@ def forward(problem: Problem, response: np.ndarray, given: tuple[int, ...] = ())
     """
     model = linear_model_of(problem, response, list(given))
     chosen: list[int] = []
-    while len(chosen) < MAX_PARENTS:
-        test = best_test(model, {*given, *chosen}, significance_level(problem, len(chosen) + 1))
-        if test is None:
-            break
+    while test := best_test(model, {*given, *chosen}, significance_level(problem, len(chosen) + 1)):
         chosen.append(test.candidate)
         model.add_candidate(test.candidate)
     return chosen

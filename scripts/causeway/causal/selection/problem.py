@@ -3,7 +3,7 @@ worth; and the designs of one scope's searches, which differ in few candidates a
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -18,58 +18,49 @@ plain one.
 """
 
 
-@dataclass
 class Problem:
     """Candidates, their autocorrelations and what the rows are worth; shared by all searches of a scope.
+    Autocorrelations are taken in the order of the basis' rows.
 
-    Attributes
+    Parameters
     ----------
     basis : Basis
     n_candidates : int
     n_independent : float
         Effective number of rows for the weights and the fixed effects, before autocorrelation.
-    n_tests : int
-        Number that the level is divided by.
+    n_tests : int or None
+        Number that the level is divided by; None for that of the candidates.
+
+    Attributes
+    ----------
     widths : dict of int to (ndarray of int, ndarray of int)
         By number of basis columns: the candidates that have so many, shape (n_members,), and the positions of their
         columns, shape (n_members, width).
     grams : dict of int to ndarray of float
         Likewise the products of each candidate's columns, shape (n_members, width, width).
-    correlation_cache : CorrelationCache
-        Correlations of the candidates with each other.
     """
 
-    basis: Basis
-    n_candidates: int
-    n_independent: float
-    n_tests: int
-    widths: dict[int, tuple[np.ndarray, np.ndarray]] = field(init=False)
-    grams: dict[int, np.ndarray] = field(init=False)
-    _lags: dict[int, np.ndarray] = field(init=False)
-    _products: dict[int, np.ndarray] = field(init=False)
-    _with_response: tuple[np.ndarray, np.ndarray] | None = field(init=False, default=None)
-
-    def __post_init__(self) -> None:
-        counts = np.bincount(self.basis.owner, minlength=self.n_candidates)
+    def __init__(self, basis: Basis, n_candidates: int, n_independent: float, n_tests: int | None = None) -> None:
+        self.basis = basis
+        self.n_candidates = n_candidates
+        self.n_independent = n_independent
+        self.n_tests = n_tests or max(n_candidates, 1)
+        self.widths: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.grams: dict[int, np.ndarray] = {}
+        self._lags: dict[int, np.ndarray] = {}
+        self._products: dict[int, np.ndarray] = {}
+        self._with_response: tuple[np.ndarray, np.ndarray] | None = None
+        counts = np.bincount(basis.owner, minlength=n_candidates)
         first = np.concatenate(([0], np.cumsum(counts)))
-        self.widths = {}
-        self.grams = {}
-        self._lags = {}
-        self._products = {}
+        self._alive = counts > 0
+        self._firsts = first[:-1][self._alive]
+        step = max(1, AT_ONCE // max(len(basis.columns), 1))
         for width in np.unique(counts[counts > 0]):
             members = np.flatnonzero(counts == width)
             columns = first[members][:, None] + np.arange(width)
             self.widths[int(width)] = (members, columns)
-            step = max(1, AT_ONCE // max(len(self.basis.columns), 1))
-            parts = (
-                self.basis.columns.T[some].astype(float) for some in np.split(columns, range(step, len(columns), step))
-            )
+            parts = (basis.columns.T[some].astype(float) for some in np.split(columns, range(step, len(columns), step)))
             self.grams[int(width)] = np.concatenate([part @ part.transpose(0, 2, 1) for part in parts])
-
-    @classmethod
-    def of(cls, basis: Basis, n_candidates: int, n_independent: float, n_tests: int | None = None) -> "Problem":
-        """Return the problem of a basis; autocorrelations are taken in the order of its rows."""
-        return cls(basis, n_candidates, n_independent, n_tests or max(n_candidates, 1))
 
     @property
     def n_lags(self) -> int:
@@ -114,12 +105,9 @@ class Problem:
         """Return the correlations of all candidates' first columns with a candidate's, float32, shape (n_candidates,);
         0 of one without columns.
         """
-        counts = np.bincount(self.basis.owner, minlength=self.n_candidates)
-        firsts = np.cumsum(counts) - counts
         correlations = np.zeros(self.n_candidates, np.float32)
-        if counts[candidate]:
-            alive = counts > 0
-            correlations[alive] = self.products(candidate)[firsts[alive], 0]
+        if self._alive[candidate]:
+            correlations[self._alive] = self.products(candidate)[self._firsts, 0]
         return correlations
 
     def products_with_response(self, response: np.ndarray) -> np.ndarray:
@@ -194,7 +182,7 @@ class DesignCache:
 
     def _built(self, candidates: list[Candidate], old: Design | None, weights: np.ndarray) -> Design:
         """Return the design of some candidates; `old` is the last one with these weights."""
-        if old is not None and _same(old.candidates, candidates):
+        if old is not None and [*map(id, old.candidates)] == [*map(id, candidates)]:
             return old
         centring = old.centring if old else GroupCentring(self.rows.configuration, weights)
         position = {id(candidate): number for number, candidate in enumerate(old.candidates if old else [])}
@@ -205,14 +193,8 @@ class DesignCache:
                 old.problem.basis, np.asarray([position.get(id(candidate), -1) for candidate in candidates]), basis
             )
         n_tests = len(candidates) + sum(candidate.name in self.tested_twice for candidate in candidates)
-        problem = Problem.of(basis, len(candidates), independent_rows(self.rows), n_tests)
+        problem = Problem(basis, len(candidates), independent_rows(self.rows), n_tests)
         return Design(candidates, self.rows.kernel, centring, problem)
-
-
-def _same(candidates: list[Candidate], others: list[Candidate]) -> bool:
-    return len(candidates) == len(others) and all(
-        candidate is other for candidate, other in zip(candidates, others, strict=True)
-    )
 
 
 def independent_rows(rows: Observations) -> float:

@@ -73,6 +73,21 @@ def two_valued(values: np.ndarray) -> bool:
     return values.size == 0 or bool(np.all((values == values.min()) | (values == values.max())))
 
 
+def unit_length(columns: np.ndarray) -> np.ndarray:
+    """Return columns divided by their length, those of zeros as they are.
+
+    Parameters
+    ----------
+    columns : ndarray of float, shape (n_rows, k)
+
+    Returns
+    -------
+    ndarray of float, shape (n_rows, k)
+    """
+    lengths = np.sqrt((columns**2).sum(axis=0))
+    return columns / np.where(lengths > 0, lengths, 1.0)
+
+
 def group_means(values: np.ndarray, groups: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the weighted mean of each group, 0 where nothing weighs, float, shape (n_groups,).
 
@@ -253,25 +268,21 @@ def orthonormal_transform(gram: np.ndarray, share: float) -> np.ndarray:
     return transform
 
 
-def numeric_functions(values: np.ndarray, scores: np.ndarray | None = None) -> np.ndarray:
-    """Return the functions of one numeric column: normal scores, values, absolute normal scores.
+def functions_of(values: np.ndarray, scores: np.ndarray | None = None) -> np.ndarray:
+    """Return the functions of a number (normal scores, values, absolute normal scores), or the indicators of a
+    category, row after row.
 
     Parameters
     ----------
-    values : ndarray of float, shape (n_rows,)
+    values : ndarray of float, shape (n_rows,), or (n_rows, n_levels - 1)
         Finite.
     scores : ndarray of float, shape (n_rows,), optional
-        Its normal scores if they are known.
+        The normal scores of a number if they are known.
 
     Returns
     -------
-    ndarray of float, shape (n_rows, 3), or (n_rows, 1) if there are but two values
+    ndarray of float, shape (3, n_rows); (1, n_rows) if there are but two values, (n_levels - 1, n_rows) of a category
     """
-    return _functions(values, scores).T
-
-
-def _functions(values: np.ndarray, scores: np.ndarray | None) -> np.ndarray:
-    """Return the functions of a number, or the indicators of a category, row after row, shape (k, n_rows)."""
     if values.ndim > 1:
         return values.T
     if two_valued(values):
@@ -307,7 +318,7 @@ def build_basis(candidates: list[np.ndarray], centring: GroupCentring, scores: l
     step = max(1, AT_ONCE // max(centring.groups.size, 1))
     for first in range(0, len(candidates), step):
         numbers = range(first, min(first + step, len(candidates)))
-        parts = [_functions(candidates[i], scores[i] if scores else None) for i in numbers]
+        parts = [functions_of(candidates[i], scores[i] if scores else None) for i in numbers]
         block, widths = _independent_part(parts, centring)
         columns[filled : filled + len(block)] = block
         filled += len(block)

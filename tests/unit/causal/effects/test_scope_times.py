@@ -10,7 +10,7 @@ from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.data.scopes import Totals
 from causeway.causal.discovery.discover import discover
-from causeway.causal.effects.interventions import intervention_model_of, what_ifs
+from causeway.causal.effects.interventions import InterventionModel, what_ifs
 from causeway.causal.effects.scope_times import ScopeTimes
 from causeway.causal.effects.time_model import DRAWS
 from causeway.causal.report.sentences import what_if_sentence
@@ -81,7 +81,7 @@ def test_a_collective_beside_another_kernel_costs_no_gpu_time(n):
         for waits in ((), ("reduce",), ("gemm", "reduce")):
             times = ScopeTimes(evidence, outcome.arrows, "kernel_variability", replace(totals, collectives=waits), 7)
             found[waits] = time_effects(times, outcome.arrows)["x"]
-            (setting,) = what_ifs(intervention_model_of(times, outcome.arrows), outcome.arrows)
+            (setting,) = what_ifs(InterventionModel(times, outcome.arrows), outcome.arrows)
             assert setting.saved.value == pytest.approx(found[waits].cost.value)
     low = np.concatenate([np.full(n, np.sort(part)[round(0.1 * n) - 1]) for part in (x[:n], x[n:])])
     by_kernel = 7 * (y - play(low)).reshape(2, n).sum(axis=1)
@@ -101,7 +101,7 @@ def test_what_is_no_time_costs_no_gpu_time():
     outcome, evidence = discover(columns, rows, Scope("d", "instructions", "k"))
     with single_threaded():
         times = ScopeTimes(evidence, outcome.arrows, "instructions", totals, 7)
-        (setting,) = what_ifs(intervention_model_of(times, outcome.arrows), outcome.arrows)
+        (setting,) = what_ifs(InterventionModel(times, outcome.arrows), outcome.arrows)
         effect = time_effects(times, outcome.arrows)["x"]
     assert effect.mean.low > 0
     assert (effect.cost, setting.saved) == (None, None)

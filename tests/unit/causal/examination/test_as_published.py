@@ -34,7 +34,9 @@ def test_arrows_and_weights_are_those_of_pc_and_least_squares(seed):
     assert set(found) == set(parents) == {"cause", "brake"}
     for name, slope in zip(parents, slopes, strict=True):
         assert found[name]["slope"] == pytest.approx(slope, rel=1e-4)
-        assert found[name]["weight"] == pytest.approx(100 * explained * slope**2 / (slopes**2).sum(), rel=1e-4)
+        assert found[name]["contribution_percent"] == pytest.approx(
+            100 * explained * slope**2 / (slopes**2).sum(), rel=1e-4
+        )
 
 
 def features(frame: pd.DataFrame, **given) -> pa.Table:

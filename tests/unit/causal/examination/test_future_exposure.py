@@ -12,7 +12,7 @@ from causeway.causal.data.observations import Feature
 from causeway.causal.data.outcome import Refutation, Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.examination.examine import marked
-from causeway.causal.examination.falsification import LASTING, falsify, is_lasting, lasts, refuted_by
+from causeway.causal.examination.falsification import LASTING, falsify, is_lasting, is_refuted, lasts
 from support import few
 
 
@@ -40,7 +40,7 @@ def test_a_drift_over_steps_is_not_refuted_by_the_number_of_the_next_step(seed, 
     outcome, evidence = discover(columns, rows_of(y), Scope("d", "kernel_variability", "k"))
     rows = tuple(falsify(evidence, outcome.arrows))
     assert "step" in [arrow.name for arrow in outcome.arrows]
-    assert not refuted_by(rows, "step")
+    assert not is_refuted(rows, "step")
     assert {row.refuter for row in rows if row.feature == "step"} == {"robustness_value"}
 
 
@@ -61,7 +61,7 @@ def test_a_column_that_a_slow_hidden_cause_moves_is_doubtful_by_its_future(table
         rows = tuple(falsify(evidence, outcome.arrows))
         for name in doubted:
             doubted[name] += is_lasting(rows, name)
-            assert not refuted_by(rows, name)
+            assert not is_refuted(rows, name)
         if is_lasting(rows, "proxy"):
             marks = {one.name: one for one in marked(outcome.arrows, rows)}
             assert (marks["proxy"].verdict, marks["proxy"].weakness) == ("inconclusive", LASTING)
@@ -107,4 +107,4 @@ def test_a_size_that_takes_turns_as_layers_do_is_not_asked_what_it_will_be_next(
     (arrow,) = outcome.arrows
     rows = tuple(falsify(evidence, (arrow,)))
     assert "future_exposure" not in {row.refuter for row in rows}
-    assert not refuted_by(rows, "shape_bytes")
+    assert not is_refuted(rows, "shape_bytes")

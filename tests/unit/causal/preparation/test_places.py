@@ -65,9 +65,9 @@ def test_few_busy_streams_beside_many_rare_ones_keep_their_levels():
 
 
 def test_of_other_categories_the_first_by_number_are_told_apart_and_the_rest_is_listed():
-    found = only(Feature("phase", texts([*range(40)] * 5), "context", "host"))
-    assert found.levels == ("other", *map(str, range(30)))
-    assert pooling_notes([found], ()) == ["phase: other stands for 10 levels: 30 to 39"]
+    found = only(Feature("phase", texts([*range(80)] * 5), "context", "host"))
+    assert found.levels == ("other", *map(str, range(64)))
+    assert pooling_notes([found], ()) == ["phase: other stands for 16 levels: 64 to 79"]
 
 
 def test_levels_are_listed_by_number_and_the_first_few_named():

@@ -7,7 +7,7 @@ from causeway.causal.data.observations import Feature
 from causeway.causal.preparation import target_leakage
 from causeway.causal.preparation.categorical import category_candidates
 from causeway.causal.preparation.prepare import prepare
-from causeway.causal.preparation.target_leakage import MeasuredColumns, correlation_matrix, leaked_features
+from causeway.causal.preparation.target_leakage import ExactRelations, correlation_matrix, leaked_features
 from support import few
 
 
@@ -193,8 +193,8 @@ def test_a_column_is_looked_at_beside_others_if_any_is_near_enough_to_matter(rng
     )
     columns = np.column_stack([others, pairs, pairs[:, 0] + 1e-3 * rng.standard_normal(400)])
     columns -= columns.mean(axis=0)
-    given = MeasuredColumns(measured=time - time.mean(), columns=columns, logarithmic=False)
-    arguments = (given, np.zeros(16, bool), lambda members, related: None)
+    relations = ExactRelations(time - time.mean(), columns, logarithmic=False)
+    arguments = (relations, np.zeros(16, bool), lambda members, related: None)
     found = leaked_features(*arguments)
     assert found[[12, 13]].all()
     assert not found[[2, 3, 14]].any()

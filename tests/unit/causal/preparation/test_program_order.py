@@ -43,13 +43,13 @@ def layers():
 
 def test_of_two_that_tell_the_same_the_order_in_the_step_is_the_candidate(layers):
     layer, response = layers
-    found = superfluous_orders([texts(AFTER, layer), texts(IN_STEP, layer)], rows_of(), response)
+    found = superfluous_orders([texts(AFTER, layer), texts(IN_STEP, layer)], rows_of(), response, ROWS)
     assert set(found) == {AFTER}
 
 
 def test_the_launch_before_is_the_candidate_where_it_tells_clearly_more(layers):
     layer, response = layers
-    found = superfluous_orders([texts(AFTER, layer), texts(IN_STEP, layer // 4)], rows_of(), response)
+    found = superfluous_orders([texts(AFTER, layer), texts(IN_STEP, layer // 4)], rows_of(), response, ROWS)
     assert set(found) == {IN_STEP}
 
 
@@ -67,7 +67,7 @@ def test_it_is_none_where_the_host_recorded_what_tells_as_much(layers, name, of_
     layer, response = layers
     values = of_layer(layer)
     recorded = texts(name, values) if name in ("operator", "module") else Feature(name, values, "context", "input")
-    found = superfluous_orders([texts(IN_STEP, layer), recorded], rows_of(), response)
+    found = superfluous_orders([texts(IN_STEP, layer), recorded], rows_of(), response, ROWS)
     assert set(found) == ({IN_STEP} if is_superfluous else set())
 
 
@@ -75,17 +75,17 @@ def test_two_records_that_tell_it_together_count(layers):
     layer, response = layers
     recorded = [texts("operator", layer // 4), Feature("shape_bytes", layer % 4 * 10.0, "context", "input")]
     for columns, superfluous in ((recorded, {IN_STEP}), (recorded[:1], set())):
-        assert set(superfluous_orders([texts(IN_STEP, layer), *columns], rows_of(), response)) == superfluous
+        assert set(superfluous_orders([texts(IN_STEP, layer), *columns], rows_of(), response, ROWS)) == superfluous
 
 
 def test_it_is_none_of_several_kernels_and_asked_within_configurations(layers):
     layer, response = layers
     columns = [texts(IN_STEP, layer), texts(AFTER, layer), texts("operator", layer % 2)]
-    assert set(superfluous_orders(columns, rows_of(kernel=layer % 2), response)) == {IN_STEP, AFTER}
-    assert superfluous_orders([texts("operator", layer)], rows_of(), response) == {}
+    assert set(superfluous_orders(columns, rows_of(kernel=layer % 2), response, ROWS)) == {IN_STEP, AFTER}
+    assert superfluous_orders([texts("operator", layer)], rows_of(), response, ROWS) == {}
     # the operator tells nothing within configurations that it alone tells apart
     pairs = rows_of(configuration=layer % 2)
-    assert set(superfluous_orders(columns[::2], pairs, response + 100.0 * (layer % 2))) == set()
+    assert set(superfluous_orders(columns[::2], pairs, response + 100.0 * (layer % 2), ROWS)) == set()
 
 
 @pytest.mark.parametrize("seed", range(3))

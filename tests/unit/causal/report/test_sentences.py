@@ -12,7 +12,13 @@ from causeway.causal.data.outcome import Ends, Examination, Refutation, Scope, T
 from causeway.causal.discovery.discover import discover
 from causeway.causal.report.across_kernels import correct
 from causeway.causal.report.documents import graph_document, what_if_rows
-from causeway.causal.report.sentences import cause_sentence, nothing_found, reasons_of, sentences_of, what_if_sentence
+from causeway.causal.report.sentences import (
+    cause_sentence,
+    nothing_sentence,
+    reasons_of,
+    sentences_of,
+    what_if_sentence,
+)
 
 BLOCKS = what_if("block_x", "1,024", "256", (-31.2, -38.4, -21.9))
 
@@ -330,9 +336,11 @@ def test_the_spread_is_that_of_the_target(target, words):
 def test_nothing_is_said_of_an_effect_of_columns_with_few_effective_rows():
     few = "(fewer than 100 effective samples)."
     seen = "No cause found: 412 effective samples; a single column's effect at its launch above 3.0 % of the variance of y would have been seen"
-    assert nothing_found(412, 0.03, "y") == f"{seen}."
-    assert nothing_found(412, 0.03, "y", slow=("s",)) == f"{seen}, but not one of s {few}"
-    assert nothing_found(412, 0.03, "y", slow=("s", "since_start_ns")).endswith(
-        f", but not one of s, time since the start of the run {few}"
-    )
-    assert nothing_found(412, 0.03, "y", slow=("a", "b", "c", "d")).endswith(f", but not one of 4 columns {few}")
+
+    def said(*slow):
+        return nothing_sentence(replace(outcome("k", 0.4), n_effective=412, detectable_share=0.03, slow=slow))
+
+    assert said() == f"{seen}."
+    assert said("s") == f"{seen}, but not one of s {few}"
+    assert said("s", "since_start_ns").endswith(f", but not one of s, time since the start of the run {few}")
+    assert said("a", "b", "c", "d").endswith(f", but not one of 4 columns {few}")

@@ -167,7 +167,7 @@ def test_what_the_time_and_another_column_leave_equals_a_regression_on_shared_ro
         numbers[name] = NumericColumn(Feature(name, values), name, np.where(known, values, 1.0), known)
     prepared = Prepared(columns)
     prepared.keep_numbers(numbers)
-    relations = LeakageRecheck(prepared, rows).scales()[int(logarithmic)]
+    relations = LeakageRecheck(prepared, rows).scales[int(logarithmic)]
     for name in ("rate", "sum", "other"):
         residual = relations.residual(relations.position[name])
         for other in columns:

@@ -91,7 +91,7 @@ def test_the_test_is_that_of_a_regression_with_lags():
     y = np.concatenate([[0], 0.5 * x[:-1]]) + 0.15 * x + rng.standard_normal(400)
     x -= x.mean()
     y -= y.mean()
-    problem = Problem.of(Basis((x / np.sqrt(x @ x)).astype(np.float32)[:, None], np.zeros(1, int)), 1, 400.0)
+    problem = Problem(Basis((x / np.sqrt(x @ x)).astype(np.float32)[:, None], np.zeros(1, int)), 1, 400.0)
     held = past(np.column_stack([y, x]), 3)
     assert held[5].tolist() == [y[4], x[4], y[3], x[3], y[2], x[2]]
     rss = []

@@ -9,14 +9,14 @@ from scipy.stats import f as f_distribution
 from causeway.causal.data.observations import Candidate
 from causeway.causal.selection.backward import Pruner
 from causeway.causal.selection.linear_model import ROWS_AT_ONCE, LinearModel, best_test, forward
-from causeway.causal.selection.problem import Problem
+from causeway.causal.selection.problem import Design, Problem
 from causeway.causal.statistics.basis import GroupCentring, build_basis
 
 
 def problem_of(columns):
     n = columns[0].shape[0]
     centring = GroupCentring(np.zeros(n, int), np.ones(n))
-    return Problem.of(build_basis(columns, centring), len(columns), float(n)), centring
+    return Problem(build_basis(columns, centring), len(columns), float(n)), centring
 
 
 def test_partial_f_of_a_candidate_equals_the_textbook():
@@ -67,7 +67,7 @@ def test_pruning_removes_a_proxy_of_a_threshold():
     y = 3.0 * (x > 0.3) + rng.standard_normal(3000)
     problem, centring = problem_of([x, proxy])
     candidates = [Candidate(name, "counter", "g", "", values, (name,)) for name, values in (("x", x), ("proxy", proxy))]
-    tests = Pruner(problem, candidates, centring, np.zeros(3000, int)).prune(y - y.mean(), [0, 1])
+    tests = Pruner(Design(candidates, np.zeros(3000, int), centring, problem)).prune(y - y.mean(), [0, 1])
     assert [test.candidate for test in tests] == [0]
 
 
@@ -79,7 +79,7 @@ def test_a_ratio_that_mimics_an_interaction_gives_way_to_the_counter_behind_it()
     columns = {"u": u, "v": v, "u_ratio": ratio}
     problem, centring = problem_of(list(columns.values()))
     candidates = [Candidate(name, "counter", "g", "", values, (name,)) for name, values in columns.items()]
-    tests = Pruner(problem, candidates, centring, np.zeros(3000, int)).prune(y - y.mean(), [0, 2])
+    tests = Pruner(Design(candidates, np.zeros(3000, int), centring, problem)).prune(y - y.mean(), [0, 2])
     assert [test.candidate for test in tests] == [0, 1]
 
 

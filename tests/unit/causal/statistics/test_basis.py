@@ -5,8 +5,8 @@ from scipy.special import ndtri
 from causeway.causal.statistics.basis import (
     GroupCentring,
     build_basis,
+    functions_of,
     normal_scores,
-    numeric_functions,
     orthonormal_transform,
 )
 
@@ -33,7 +33,7 @@ def test_weighted_fixed_effects_equal_a_regression_with_indicators():
 
 def test_two_values_have_one_function_and_a_normal_column_needs_no_second_linear_one():
     binary = np.repeat([0.0, 1.0], 50)
-    assert numeric_functions(binary).shape == (100, 1)
+    assert functions_of(binary).shape == (1, 100)
     x = np.random.default_rng(2).standard_normal(500)
     basis = build_basis([x, binary.repeat(5)], GroupCentring(np.zeros(500, int), np.ones(500)))
     assert basis.owner.tolist() == [0, 0, 1]
