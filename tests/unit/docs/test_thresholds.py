@@ -42,7 +42,7 @@ NO_THRESHOLDS = {
     "causal/preparation/exact_images.py": "AT_ONCE ROUNDING PROJECTIONS NEAREST PRINTED_DIGITS NEAR_LINE",
     "causal/preparation/categorical.py": "MOST_WORDS LONG MAX_LEVELS MOST_NAMED",
     "causal/preparation/numeric_columns.py": "ROUNDING",
-    "causal/preparation/known_relations.py": "TREES LONGEST_NAME ALL_TOLD FOLDS BLOCKS_PER_FOLD RATE LEAVES DIFFERENT",
+    "causal/preparation/known_relations.py": "TREES LONGEST_NAME ALL_TOLD FOLDS BLOCKS_PER_FOLD RATE LEAVES",
     "causal/data/in_flight.py": "ALONE",
     "causal/data/launch_context.py": "NONE_BEFORE UNSIZED",
     "causal/data/operator_context.py": "OUTSIDE LONGEST_LEVEL OPEN_STEPS LONGEST_SIZES",

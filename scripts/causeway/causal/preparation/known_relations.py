@@ -63,7 +63,6 @@ RATE = 0.2
 of the H100 job, of the demo and of simulated runs, in 50 to 80 % of the time.
 """
 LEAVES = 15
-DIFFERENT = 63
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +133,6 @@ def _cross_fitted(features: Sequence[np.ndarray], response: np.ndarray, weight: 
             max_iter=TREES,
             learning_rate=RATE,
             max_leaf_nodes=LEAVES,
-            max_bins=DIFFERENT,
             early_stopping=False,
             random_state=seed % 2**32,
         )
