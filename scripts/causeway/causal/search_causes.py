@@ -32,11 +32,7 @@ from causeway.causal.data.scopes import (
     variance_shares,
 )
 from causeway.causal.discovery.discover import discover
-from causeway.causal.effects.user_interventions import (
-    configuration_values,
-    user_interventions_of,
-    without_scope,
-)
+from causeway.causal.effects.user_interventions import configuration_values, user_interventions_of, without_scope
 from causeway.causal.examination.context_graph import published_rows
 from causeway.causal.examination.examine import Extent, examine, for_each_scope
 from causeway.causal.models.identification import with_identification

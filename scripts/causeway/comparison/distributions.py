@@ -42,9 +42,10 @@ def kernel_quantiles(
     reach = stats.norm.isf((1 - choices.confidence) / 2)
     kernels = []
     for match in matches:
-        if match.baseline is None or match.candidate is None:
-            continue
-        numbers = match.baseline, match.candidate
+        numbers = [number for number in (match.baseline, match.candidate) if number is not None]
+        launched = [side.main.quantiles(number, [0]) for side, number in zip(sides, numbers, strict=False)]
+        if len(numbers) < 2 or not all(launched):
+            continue  # kernels of a table need not have launches
         names = [side.main.kernels.names[number] for side, number in zip(sides, numbers, strict=True)]
         launches = effective.get((names[0], names[1]))
         kernel: dict = {"kernel": names[1]}

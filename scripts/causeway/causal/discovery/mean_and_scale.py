@@ -18,13 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.observations import (
-    POWER,
-    Candidate,
-    Observations,
-    clipped_deviation,
-    scale_response,
-)
+from causeway.causal.data.observations import POWER, Candidate, Observations, clipped_deviation, scale_response
 from causeway.causal.data.outcome import StageName
 from causeway.causal.discovery.arrows import Parent, parents_within
 from causeway.causal.preparation.prepare import CONTROL_NAMES

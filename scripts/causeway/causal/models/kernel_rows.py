@@ -29,8 +29,9 @@ from causeway.causal.preparation.categorical import MIN_LEVEL_ROWS
 from causeway.causal.statistics.basis import KNOTS
 from causeway.causal.statistics.ridge import evidence_ridge
 from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.formatting import NANOSECONDS
 from causeway.core.logs import LOG
-from causeway.core.tables import LAUNCH_SHAPE, open_table, read_table
+from causeway.core.tables import LAUNCH_SHAPE, open_table, read_table, table_metadata
 
 Result = TypeVar("Result")
 RANK = "rank"
@@ -94,13 +95,18 @@ def guarded(kernel: str, compute: Callable[[], Result]) -> Result | str:
         return f"could not be computed: {type(error).__name__}"
 
 
+def ns_each(folder: Path) -> float | None:
+    """Return the ns of one unit of a target, whose folder is given; None if it is no time."""
+    return NANOSECONDS.get(table_metadata(folder / "kernels.parquet").get("value_unit", ""))
+
+
 def read_rows(folder: str | Path, columns: Mapping[str, Collection[str]]) -> dict[str, KernelRows]:
     """Return the rows of some kernels by id; a kernel without rows, or with values that are not positive, is left out.
 
     Parameters
     ----------
     folder : path
-        Of a target, with features.parquet and configurations.parquet.
+        Of a target, with features.parquet, configurations.parquet and kernels.parquet.
     columns : mapping of str to collection of str
         By kernel id, the columns that are wanted; those that the run does not have are left out.
     """
@@ -114,7 +120,8 @@ def read_rows(folder: str | Path, columns: Mapping[str, Collection[str]]) -> dic
         parts = [file.read_row_group(group, names) for group in range(file.num_row_groups)]
         parts = [part.filter(pc.is_in(part.column("kernel").cast(pa.string()), kernels)) for part in parts]
         table = pa.concat_tables([pa.schema([schema.field(name) for name in names]).empty_table(), *parts])
-    rows_of = {kernel: _rows_of(in_time_order(of_kernel(table, kernel)), columns[kernel], words) for kernel in columns}
+    scale = ns_each(folder) or 1.0
+    rows_of = {kernel: _rows_of(of_kernel(table, kernel), own, words, scale) for kernel, own in columns.items()}
     return {kernel: rows for kernel, rows in rows_of.items() if len(rows) and rows.value.min() > 0}
 
 
@@ -125,7 +132,8 @@ def _configurations(path: Path) -> dict[int, str]:
     return {row["configuration"]: " ".join(str(row[name]) for name in shape if row[name] is not None) for row in rows}
 
 
-def _rows_of(table: pa.Table, names: Collection[str], words: Mapping[int, str]) -> KernelRows:
+def _rows_of(table: pa.Table, names: Collection[str], words: Mapping[int, str], scale: float) -> KernelRows:
+    table = in_time_order(table)
     observed = observations_of(table)
     finite = np.isfinite(observed.signed) & np.isfinite(observed.mean) & np.isfinite(observed.weight)
     features = {feature.name: feature for feature in feature_columns(table) if feature.name in names}
@@ -134,8 +142,8 @@ def _rows_of(table: pa.Table, names: Collection[str], words: Mapping[int, str]) 
     }
     numbers = table.column("configuration").to_pylist()
     return KernelRows(
-        value=(observed.mean + observed.signed)[finite],
-        mean=observed.mean[finite],
+        value=scale * (observed.mean + observed.signed)[finite],
+        mean=scale * observed.mean[finite],
         weight=observed.weight[finite],
         configuration=np.array([words.get(number, str(number)) for number in numbers], dtype=object)[finite],
         causes={name: values for name, values in causes.items() if values is not None},

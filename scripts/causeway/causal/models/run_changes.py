@@ -11,7 +11,7 @@ K. Budhathoki, D. Janzing, P. Bloebaum, H. Ng, Why did the distribution change?,
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -35,12 +35,12 @@ from causeway.causal.models.kernel_rows import (
     guarded,
     is_category,
     load_gcm,
+    ns_each,
     read_rows,
 )
 from causeway.causal.models.slow_launches import NO_DOWHY
-from causeway.core.formatting import NANOSECONDS
-from causeway.core.tables import read_json, read_table
-from causeway.core.vocabulary import EXACT, KERNEL_VARIABILITY, SUPPORTED
+from causeway.core.tables import read_table
+from causeway.core.vocabulary import EXACT, KERNEL_VARIABILITY, MEMORY_STALL, SUPPORTED
 from causeway.numeric.block_resampling import block_numbers, resampled_rows
 from causeway.numeric.effective_size import REFUSED_BELOW
 from causeway.numeric.process import single_threaded
@@ -286,8 +286,8 @@ def attributed_changes(
     confidence : float, 0 to 1
         Of the intervals.
     """
-    scales = [_times_measured(side) for side in causes]
-    target = next((target for target in scales[0] if target in scales[1]), None)
+    times = [_times_measured(side) for side in causes]
+    target = next((target for target in times[0] if target in times[1]), None)
     if target is None:
         return None
     folders = [Path(side[target]).parents[2] for side in causes]
@@ -301,12 +301,11 @@ def attributed_changes(
     why = None
     try:
         with single_threaded(["sklearn.ensemble", "sklearn.linear_model"]):  # which dowhy fits
-            for name, parts in _rows(folders, pairs, wanted, [own[target] for own in scales]).items():
+            for name, parts in _rows(folders, pairs, wanted).items():
                 own_seed = derived_seed(seed, *pairs[name], "run change")
                 changes[name] = guarded(name, partial(run_change, parts, wanted[name], own_seed, confidence))
     except ImportError:
         why = NO_DOWHY
-        changes = {}
     said = [(row, changes[row["baseline"]]) for row in moved if row["baseline"] in changes]
     return {
         "why": why,
@@ -315,21 +314,10 @@ def attributed_changes(
     }
 
 
-def _times_measured(side: Mapping[str, str]) -> dict[str, float]:
-    """Return the targets of a run that are times, that of launches first, each with its unit in ns.
-
-    Parameters
-    ----------
-    side : mapping of str to path
-        Contributions by target.
-    """
-    scales = {KERNEL_VARIABILITY: 1.0} if KERNEL_VARIABILITY in side else {}
-    for target, path in side.items():
-        for capabilities in sorted(Path(path).parents[3].glob("tables/*/capabilities.json")):
-            unit = read_json(capabilities)["values"].get(target)
-            if unit in NANOSECONDS:
-                scales.setdefault(target, NANOSECONDS[unit])
-    return scales
+def _times_measured(side: Mapping[str, str]) -> list[str]:
+    """Return the targets of a run, by their contributions, that are times of launches; that of a trace first."""
+    ranked = sorted(side, key=lambda target: target != KERNEL_VARIABILITY)
+    return [target for target in ranked if target != MEMORY_STALL and ns_each(Path(side[target]).parents[2])]
 
 
 def _has_moved(row: Mapping) -> bool:
@@ -357,22 +345,14 @@ def _causes(folders: Sequence[Path], kernels: Sequence[str]) -> list[str]:
     return sorted(shares, key=lambda name: (-shares[name], name))
 
 
-def _rows(
-    folders: Sequence[Path],
-    pairs: Mapping[str, Sequence[str]],
-    wanted: Mapping[str, Sequence[str]],
-    scales: Sequence[float],
-) -> dict:
-    """Return the rows of both runs by kernel, of the kernels that have some in both; `scales` are ns for each value."""
+def _rows(folders: Sequence[Path], pairs: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]) -> dict:
+    """Return the rows of both runs by kernel, of the kernels that have some in both."""
     sides = [
         read_rows(folder, {kernels[side]: wanted[name] for name, kernels in pairs.items()}) if pairs else {}
         for side, folder in enumerate(folders)
     ]
     return {
-        name: [
-            replace(own[kernel], value=scale * own[kernel].value, mean=scale * own[kernel].mean)
-            for own, kernel, scale in zip(sides, kernels, scales, strict=True)
-        ]
+        name: [own[kernel] for own, kernel in zip(sides, kernels, strict=True)]
         for name, kernels in pairs.items()
         if all(kernel in own for own, kernel in zip(sides, kernels, strict=True))
     }

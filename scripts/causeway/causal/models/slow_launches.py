@@ -248,9 +248,8 @@ def _slow_rows(folder: Path, causes: Mapping[str, Sequence[str]], dataset: str, 
         edges = _edges(folder / "causal" / kernel / GML)
         own_seed = derived_seed(seed, dataset, folder.name, kernel, SLOW_LAUNCHES)
         own = guarded(kernel, partial(slow_launches, rows, causes[kernel], own_seed, edges))
-        if isinstance(own, str):
-            continue
-        slow[kernel] = [_row(kernel, number + 1, launch, rows) for number, launch in enumerate(own)]
+        if not isinstance(own, str):
+            slow[kernel] = [_row(kernel, number + 1, launch, rows) for number, launch in enumerate(own)]
     return slow
 
 

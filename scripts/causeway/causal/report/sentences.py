@@ -4,17 +4,7 @@ Likewise why a graph is as it is: its reasons, and those of the columns that are
 """
 
 from causeway.causal.data.feature_names import called, capital
-from causeway.causal.data.outcome import (
-    VALUE,
-    Arrow,
-    Association,
-    Ends,
-    Estimate,
-    Node,
-    Outcome,
-    Scope,
-    WhatIf,
-)
+from causeway.causal.data.outcome import VALUE, Arrow, Association, Ends, Estimate, Node, Outcome, Scope, WhatIf
 from causeway.causal.data.scopes import NOT_SEARCHED
 from causeway.causal.effects.interventions import NONE
 from causeway.causal.examination.falsification import FUTURE

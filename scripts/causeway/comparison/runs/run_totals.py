@@ -102,10 +102,12 @@ class Run(RunFacts):
         return int(self.strata[:, 4].sum())
 
     def quantiles(self, kernel: int, shares: Sequence[float]) -> list[float]:
-        """Return the durations of a kernel's launches at some shares of their number, 0 to 1, ns."""
+        """Return the durations of a kernel's launches at some shares of their number, 0 to 1, ns; none without any."""
         codes, numbers = self.histogram
         own = slice(*np.searchsorted(codes, (kernel * BINS, (kernel + 1) * BINS)))
         reached = np.cumsum(numbers[own])
+        if not reached.size:
+            return []
         index = np.searchsorted(reached, np.ceil(np.asarray(shares) * reached[-1])).clip(max=reached.size - 1)
         return np.exp((codes[own][index] % BINS) / FINENESS).tolist()
 

@@ -32,7 +32,7 @@ def rows_of(value, inputs, mean=None):
     )
 
 
-def write_target(folder, value, inputs, kernel="k-1", name="k"):
+def write_target(folder, value, inputs, kernel="k-1", name="k", unit="ns"):
     """Write features.parquet, kernels.parquet and configurations.parquet of a target of one kernel."""
     size = value.size
     columns = {
@@ -58,7 +58,7 @@ def write_target(folder, value, inputs, kernel="k-1", name="k"):
     arrays += [pa.array(values, field.type) for values, field in zip(inputs.values(), extra, strict=True)]
     table = pa.Table.from_arrays(arrays, schema=pa.schema(fields + extra))
     write_table(table, folder / "features.parquet", "features", fields + extra)
-    _write_row("kernel_summary", folder / "kernels.parquet", {"kernel": kernel, "name": name}, {"value_unit": "ns"})
+    _write_row("kernel_summary", folder / "kernels.parquet", {"kernel": kernel, "name": name}, {"value_unit": unit})
     _write_row(
         "configuration_summary", folder / "configurations.parquet", {"configuration": 3, "kernel": kernel, "grid_x": 8}
     )

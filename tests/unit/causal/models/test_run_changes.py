@@ -135,17 +135,14 @@ def test_the_document_adds_up(compared, tmp_path):
 
 def test_times_of_tables_are_attributed_in_their_unit(compared, tmp_path):
     row, causes = compared
-    (name,) = causes[0]
-    for number, side in enumerate(causes):
-        folder = Path(side[name]).parents[3] / "tables" / f"e{number}"
-        folder.mkdir(parents=True)
-        (folder / "capabilities.json").write_text('{"values": {"duration_us": "us"}}', encoding="utf-8")
-    of_launches, of_tables = (
-        attributed_changes([row], [{target: side[name]} for side in causes], 1, 0.9)["kernels"][0]["parts"]
-        for target in (name, "duration_us")
-    )
-    assert [part["mean_ns"] for part in of_tables] == pytest.approx(
-        [1000 * part["mean_ns"] for part in of_launches], abs=1000
+    (of_launches,) = attributed_changes([row], causes, 1, 0.9)["kernels"]
+    for number, (side, choices) in enumerate(zip(causes, ({}, {"share": 0.7}), strict=True)):
+        path = Path(side.pop("kernel_variability"))
+        write_target(path.parents[2], *drawn(1 + number, **choices), unit="us")
+        side["duration_us"] = str(path)
+    (of_tables,) = attributed_changes([row], causes, 1, 0.9)["kernels"]
+    assert [part["mean_ns"] for part in of_tables["parts"]] == pytest.approx(
+        [1000 * part["mean_ns"] for part in of_launches["parts"]], abs=1000
     )
 
 
