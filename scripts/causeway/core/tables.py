@@ -273,7 +273,8 @@ def _state_of_small(path: str | Path) -> tuple[int, ...] | None:
         state = os.stat(path)
     except OSError:
         return None  # what is wrong is said where it is opened
-    return (state.st_ino, state.st_size, state.st_mtime_ns) if state.st_size <= SMALL_BYTES else None
+    # with the time of the last change of any kind: what damages a file may leave its own time
+    return (state.st_ino, state.st_size, state.st_ctime_ns) if state.st_size <= SMALL_BYTES else None
 
 
 @lru_cache(maxsize=64)

@@ -87,6 +87,8 @@ SLOW_STEP_CAUSES = {
 }
 """Causes of slow steps in `step_causes.parquet`, with their names in figures and tables."""
 
+STALE = 2
+"""Sampling intervals after which a reading of telemetry says nothing of a launch: one may be missing, not two."""
 FEWEST_OF_P99 = 100
 """Steps from which their 99th percentile is stated: of fewer it is the longest."""
 

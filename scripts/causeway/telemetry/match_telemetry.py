@@ -14,6 +14,7 @@ import pyarrow as pa
 from causeway.core.errors import CausewayError, ExportError
 from causeway.core.logs import LOG
 from causeway.core.tables import SCHEMAS, sha256_of, write_json, write_table
+from causeway.core.vocabulary import STALE
 from causeway.telemetry.clock_skew import MAX_SKEW_S
 from causeway.telemetry.device_matching import DatasetDevice, SourceDevice, TimedExport, match_devices, timed_exports
 from causeway.telemetry.node_clocks import DeviceReadings, NodeSkew, sampling_interval, skew_of_node
@@ -23,8 +24,6 @@ from causeway.telemetry.text_values import zone_of
 
 BESIDE_NS = 2 * MAX_SKEW_S * 1_000_000_000
 """Readings this long before and after a dataset are read: what a skew may bring into it, and what shows its edges."""
-LEAD = 2
-"""Sampling intervals before the first launch that are kept: a launch takes the last reading before it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +229,7 @@ def _on_time_line(
 ) -> pd.DataFrame:
     """Return the readings of a metric within its export, and the last ones before it."""
     own = utc - (export.session_start_ns or 0)
-    lead = LEAD * (sampling_interval(utc) or 0)
+    lead = STALE * (sampling_interval(utc) or 0)  # a launch takes the last reading before it
     kept = (own >= export.first_ns - lead) & (own <= export.last_ns)
     columns = {"time_ns": export.clock.aligned(own[kept]), "rank": device.rank, "device": device.device, "metric": name}
     return pd.DataFrame({**columns, "value": values[kept]})

@@ -153,7 +153,7 @@ def test_a_second_of_the_h100_job_is_too_short_to_blame_its_copies(tmp_path, dat
     whole = found.pop("dataset")
     assert (causes_of(whole["graph"]), whole["graph"]["verdict"]) == ({}, "inconclusive")
     assert whole["graph"]["sentences"][0].endswith(
-        "a single column's effect at its launch above 1.2 % of the kernels' standardised variance of the durations, each kernel alike, would have been"
+        "a single column's effect at its launch above 1.3 % of the kernels' standardised variance of the durations, each kernel alike, would have been"
         " seen."
     )  # of the column with the fewest effective rows; of most of them 1.0 %
     assert 1500 < whole["graph"]["n_effective"] < 1800

@@ -4,6 +4,7 @@ are searched and examined on one thread.
 
 import gc
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ class _SeenError(Exception):
     ("module", "inner", "call"),
     [
         (discovery, "_discover", lambda: discovery.discover([], None, None)),
-        (examination, "_Steps", lambda: examination.examine(None, object())),
+        (examination, "_examined", lambda: examination.examine(SimpleNamespace(arrows=(None,)), object())),
     ],
 )
 def test_the_search_and_the_examination_run_on_one_thread_where_more_are_allowed(monkeypatch, module, inner, call):

@@ -15,6 +15,7 @@ from causeway.core.codes import NO_OTHER
 from causeway.core.errors import TableError
 from causeway.core.feature_registry import FEATURES
 from causeway.core.tables import open_table
+from causeway.core.vocabulary import STALE
 
 BYTES_BY_KIND = {feature.name: feature.copy_kinds for feature in FEATURES if feature.copy_kinds}
 """CUPTI's copy kinds by direction."""
@@ -23,8 +24,6 @@ NONE_BEFORE = -1
 """In the place of a configuration: no launch began before on the stream."""
 UNSIZED = -1
 """In the place of a transfer's bytes: its size is not known."""
-STALE = 2.0
-"""Sampling intervals after which a reading of telemetry says nothing of a launch: one may be missing, not two."""
 
 
 @dataclass

@@ -30,10 +30,8 @@ CLIP_MEAN = 2.5
 """Huber's clipping of the deviation, in robust standard deviations: rare long launches count as long, not as
 everything.
 """
-CLIP_SCALE = 6.0
-"""The same of the absolute residual, whose upper tail is what the scale stage explains, and of all else that outliers
-would decide: columns, and deviations in shares, in standard deviations.
-"""
+CLIP_SCALE = 4.0
+"""The same of the absolute residual, whose upper tail is what the scale stage explains."""
 POWER = 2.0 / 3.0
 """Of the absolute residual: the cube root of a chi-squared variable is nearly normal (E. Wilson, M. Hilferty, PNAS
 17 (1931) 684).

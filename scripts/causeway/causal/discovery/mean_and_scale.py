@@ -22,13 +22,12 @@ from causeway.causal.data.observations import POWER, Candidate, Observations, cl
 from causeway.causal.data.outcome import StageName
 from causeway.causal.discovery.arrows import Parent, parents_within
 from causeway.causal.preparation.prepare import CONTROL_NAMES
-from causeway.causal.selection.backward import ORIGINAL, Pruner, Stage, Stages
+from causeway.causal.selection.backward import ORIGINAL, PART_OF_RATIO, Pruner, Stage, Stages
 from causeway.causal.selection.lagged import without_slow_waves
 from causeway.causal.selection.linear_model import (
     ALPHA,
     FEW_ROWS,
     MIN_PARTIAL_R2,
-    RELATED,
     SIGNIFICANT,
     LinearModel,
     bonferroni,
@@ -170,7 +169,7 @@ def _beside_mean(scale: Stage, mean: Stage) -> Stage:
     kept = []
     for test in scale.tests:
         others = [other for other in scale.chosen if other != test.candidate]
-        near = scale.problem.n_independent * scale.problem.firsts_like(test.candidate) ** 2 > RELATED
+        near = scale.problem.firsts_like(test.candidate) ** 2 > PART_OF_RATIO
         score = fit_scores(linear_model_of(scale.problem, scale.response, others))
         as_well = near & (score < score[test.candidate] + ORIGINAL)
         related = [parent for parent in mean.chosen if as_well[parent] and parent not in scale.chosen]

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from causeway.causal.data.observations import CLIP_SCALE, FEWEST_ROWS
+from causeway.causal.data.observations import FEWEST_ROWS
 from causeway.causal.data.scopes import Totals
 from causeway.causal.effects.evidence import Evidence
 from causeway.causal.effects.time_model import DRAWS, TimeModel
+from causeway.causal.preparation.numeric_columns import CLIP_SD
 from causeway.causal.statistics.basis import average_ranks, two_valued
 
 NEAR = 1 / 3
@@ -301,7 +302,7 @@ class KernelTimes:
         rng = np.random.default_rng(self.seed + 1)
         unit = (scale / spread)[self.where][:, None]
         deviation = (self.modelled - self.mean)[:, None] * unit
-        limit = CLIP_SCALE * np.sqrt(float(self.weights @ deviation[:, 0] ** 2 / self.weights.sum()))
+        limit = CLIP_SD * np.sqrt(float(self.weights @ deviation[:, 0] ** 2 / self.weights.sum()))
         deviation = np.clip(deviation, -limit, limit)
         size = (self.modelled if self.logarithmic else np.ones(self.modelled.size))[:, None]
         fold = np.abs if self.absolute else np.positive

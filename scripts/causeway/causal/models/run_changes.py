@@ -59,7 +59,6 @@ DRAWS = 2000
 """Launches that are drawn from a model."""
 RESAMPLES = 30
 """Of blocks, behind a standard error: known to 13 %."""
-TAIL = 0.99
 LEAST_OVERLAP = 0.1
 """Share of launches with values that both runs have, below which input and mechanism are not told apart."""
 WIDER_TAIL = 1.25
@@ -196,7 +195,7 @@ def _both(old: np.ndarray, new: np.ndarray) -> complex:
     """Return the change of the mean, and as the imaginary part that of the 99th percentile: Shapley values are linear,
     so that one replay gives both.
     """
-    tails = np.quantile(new, TAIL) - np.quantile(old, TAIL)
+    tails = np.quantile(new, 0.99) - np.quantile(old, 0.99)
     return complex(float(np.mean(new) - np.mean(old)), float(tails))
 
 

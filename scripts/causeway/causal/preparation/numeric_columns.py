@@ -14,7 +14,6 @@ import numpy as np
 
 from causeway.causal.data.feature_names import computed_name, derived_name
 from causeway.causal.data.observations import (
-    CLIP_SCALE,
     PRIOR_LAUNCHES,
     Candidate,
     Feature,
@@ -35,6 +34,7 @@ MOST_MISSING = 0.5
 RELATIVE_UNITS = frozenset({"ratio", "%", "percent", "pct"})
 """A column in such a unit is computed from others, whatever its name."""
 WINSOR_SHARE = 0.002
+CLIP_SD = 6.0
 
 
 def standardised_within_configuration(values: np.ndarray, centred: np.ndarray, rows: Observations) -> np.ndarray:
@@ -229,7 +229,7 @@ def each_winsorised(columns: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
 
 def winsorised(columns: np.ndarray) -> np.ndarray:
     """Return columns, shape (n_rows, p), with `WINSOR_SHARE` of the rows pulled in (half at each end), scaled to
-    standard deviation 1, clipped at `CLIP_SCALE`.
+    standard deviation 1, clipped at `CLIP_SD`.
     """
     low, high = np.quantile(columns, [WINSOR_SHARE / 2, 1 - WINSOR_SHARE / 2], axis=0)
     clipped = np.clip(columns, low, high)
@@ -239,4 +239,4 @@ def winsorised(columns: np.ndarray) -> np.ndarray:
     if rare.any():
         clipped[:, rare] = columns[:, rare] - columns[:, rare].mean(axis=0)
         spread = clipped.std(axis=0)
-    return np.clip(clipped / np.where(spread > 0, spread, 1.0), -CLIP_SCALE, CLIP_SCALE)
+    return np.clip(clipped / np.where(spread > 0, spread, 1.0), -CLIP_SD, CLIP_SD)

@@ -21,7 +21,6 @@ from causeway.causal.data.observations import FEWEST_ROWS, Candidate
 from causeway.causal.data.outcome import StageName
 from causeway.causal.selection.linear_model import (
     MIN_PARTIAL_R2,
-    RELATED,
     UNRELATED,
     VERY_STRONG,
     LinearModel,
@@ -40,9 +39,9 @@ hinges.
 """
 MOST_ALTERNATIVES = 6
 """So many raw counters are tried in the place of a derived one, the most correlated first."""
-LEFT_OF_RATIO = 0.1
-"""Share of a column that two others and their product leave, below which it may be their ratio: scores of a ratio are
-no line of theirs. Chosen.
+PART_OF_RATIO = 0.1
+"""Share of a derived column's variance that a raw one explains at least to be tried in its place, and that two others
+and their product leave at most where it may be their ratio: scores of a ratio are no line of theirs. Chosen.
 """
 BETTER = 2.0
 """Difference of the Bayesian information criterion from which a candidate gives way to another: "positive" evidence
@@ -265,14 +264,14 @@ class Pruner:
         return list(best) if best and told[best] < criterion((candidate,)) - BETTER else []
 
     def _follows(self, candidate: int, parts: tuple[int, int]) -> bool:
-        """Tell whether a candidate follows from two others, but for `LEFT_OF_RATIO` of its variance."""
+        """Tell whether a candidate follows from two others, but for `PART_OF_RATIO` of its variance."""
         first = self.problem.basis.columns[:, self.problem.basis.of(candidate)][:, 0].astype(float)
         model = LinearModel(self.problem, first)
         for part in parts:
             model.add_candidate(part)
         firsts = [self.candidates[part].first for part in parts]
         model.add(unit_columns(self.centring.weighted((firsts[0] * firsts[1])[:, None])))
-        return float(model.residual @ model.residual) < LEFT_OF_RATIO
+        return float(model.residual @ model.residual) < PART_OF_RATIO
 
     def _raw_neighbours(self, candidate: int, chosen: list[int]) -> list[int]:
         """Return the raw candidates that are most correlated with a derived one."""
@@ -294,8 +293,7 @@ class Pruner:
             strength = np.zeros(self.problem.n_candidates)
             np.maximum.at(strength, self.problem.basis.owner, np.abs(self.problem.products(candidate)).max(axis=1))
             nearest = np.argsort(-strength, kind="stable")[: 4 * MOST_ALTERNATIVES]
-            related = strength[nearest] ** 2 * self.problem.n_independent > RELATED
-            self._near[candidate] = nearest[related].tolist()
+            self._near[candidate] = [int(other) for other in nearest if strength[other] ** 2 >= PART_OF_RATIO]
         return self._near[candidate]
 
     def _left_with(

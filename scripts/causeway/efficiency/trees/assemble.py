@@ -134,8 +134,6 @@ class MeasuredDataset:
 
     def gpu_rows(self, indices: Sequence[int]) -> list[int]:
         """Return the rows of the GPUs behind some devices: their own, or that of the GPU that several of them share."""
-        if not self.shared:
-            return list(indices)
         ranks_on = Counter(self.shared_of[index] for index in indices if index in self.shared_of)
         together = {number for number, ranks in ranks_on.items() if ranks > 1}
         if not together:
