@@ -38,7 +38,7 @@ from causeway.core.files.listing import LISTING, read_listing
 from causeway.core.files.machine_errors import fault_behind, sentence
 from causeway.core.formatting import counted
 from causeway.core.installation import VERSION
-from causeway.core.vocabulary import INCONCLUSIVE, NO_LIMIT
+from causeway.core.vocabulary import COMPARED, INCONCLUSIVE, NO_LIMIT
 from causeway.readers.common.kernel_names import clean_text
 
 FOLDER = Path("causeway-analysis")
@@ -276,6 +276,8 @@ def _analysed(
             remark(f"not compared: {why}\n")
         if report:
             answer(*first_screen_lines(results, {export.dataset for export in exports}))
+        elif sides:
+            answer(*first_screen_lines(results, {pair["candidate"]}, question=COMPARED))
         answer(f"open first   {results / page}")
         if report:
             answer(f"to forward   {results / 'report.zip'}")

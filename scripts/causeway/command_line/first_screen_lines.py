@@ -13,7 +13,9 @@ WIDEST = 110
 """Columns that a line has at most."""
 
 
-def first_screen_lines(results: Path, datasets: Collection[str], columns: int | None = None) -> list[str]:
+def first_screen_lines(
+    results: Path, datasets: Collection[str], columns: int | None = None, question: str | None = None
+) -> list[str]:
     """Return the first screen of each dataset as lines of text, each dataset under its name.
 
     Parameters
@@ -24,11 +26,17 @@ def first_screen_lines(results: Path, datasets: Collection[str], columns: int | 
         Those that are shown.
     columns : int, optional
         Of the terminal; its own if None.
+    question : str, optional
+        Whose lines alone are shown; all if None.
     """
     path = results / "findings.json"
     if not path.is_file():
         return []
-    lines = [line for line in read_json(path)["first_screen"] if line["dataset"] in datasets]
+    lines = [
+        line
+        for line in read_json(path)["first_screen"]
+        if line["dataset"] in datasets and question in (None, line["question"])
+    ]
     width = min(columns or shutil.get_terminal_size((80, 24)).columns, WIDEST)
     margin = max((len(line["question"]) for line in lines), default=0) + 3
     shown = []

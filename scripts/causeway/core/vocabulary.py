@@ -87,6 +87,8 @@ SLOW_STEP_CAUSES = {
 }
 """Causes of slow steps in `step_causes.parquet`, with their names in figures and tables."""
 
+COMPARED = "Compared"
+"""The line of the first screen on what changed from one run to another."""
 STALE = 2
 """Sampling intervals after which a reading of telemetry says nothing of a launch: one may be missing, not two."""
 FEWEST_OF_P99 = 100

@@ -37,7 +37,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "out" / "config.yaml").write_text(WRITTEN_BY)
     (results / "findings.json").write_text("{}")
     (results / "checksums.json").write_text(json.dumps({"schema_version": "1", "files": recorded(results)}))
-    (results / "findings.json").write_text("[]")
+    (results / "findings.json").write_text('{"first_screen": []}')
     return tmp_path
 
 

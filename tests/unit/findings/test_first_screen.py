@@ -419,6 +419,8 @@ def test_the_terminal_says_what_the_page_says(tmp_path):
     text = " ".join(" ".join(shown).split())
     assert all(line["answer"] in text for line in lines)
     assert first_screen_lines(tmp_path, {"other"}) == []
+    of_question = " ".join(first_screen_lines(tmp_path, {"demo"}, question=lines[0]["question"]))
+    assert len([line for line in lines if line["answer"] in " ".join(of_question.split())]) < len(lines)
 
 
 def test_losses_are_never_larger_than_what_they_are_made_of():

@@ -12,7 +12,7 @@ from causeway.core.queries import of_table
 from causeway.core.results import read_rows_of_run
 from causeway.core.schemas import Row
 from causeway.core.tables import read_json, read_table
-from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
+from causeway.core.vocabulary import COMPARED, KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.findings.first_screen.advice import MOST, advice, of_rule
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison, step_times
 from causeway.findings.first_screen.counted_work import counter_facts, counter_means, peak_facts, rule_facts
@@ -26,7 +26,6 @@ from causeway.findings.first_screen.words.recording_words import of_recording
 from causeway.findings.first_screen.work import cause_of_most, class_facts, kernel_facts
 
 RECORDING = "Recording"
-COMPARED = "Compared"
 RUN = "Run"
 STEP = "Step"
 WHERE = "Where"
