@@ -335,7 +335,7 @@ def feature_columns(table: pa.Table, own: tuple[Knowledge, ...] = ()) -> list[Fe
         described = {name: facts[name] for name in ("tier", "group", "unit", "raw", "counts") if name in facts}
         features.append(Feature(field.name, array, **described, own=own))
         recorded = np.ones(1, bool) if text else np.isfinite(array)
-        if features[-1].tier == "counter" and field.name not in FEATURE_BY_NAME and 0 < np.mean(recorded) < 1:
+        if features[-1].tier == "counter" and field.name not in FEATURE_BY_NAME and np.unique(recorded).size > 1:
             words = np.where(recorded, "recorded", "missing").astype(object)
             features.append(Feature(field.name + MISSING_SUFFIX, words, group=MISSING_VALUES))
     if pc.count_distinct(table.column("rank")).as_py() > 1:
