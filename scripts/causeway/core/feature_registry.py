@@ -109,6 +109,10 @@ ACRONYMS = {word.lower(): word for word in "GPC SYS SM SMs HW SW GPU DRAM PCIE N
 """Words in the names of sampled metrics that are written in capitals."""
 COUNTERS = "counters"
 """Group of a counter that no column map gives one, and of a column of a plain table."""
+MISSING_VALUES = "missing values"
+"""Group of what says whether a column of a table, or a counter, is recorded."""
+MISSING_SUFFIX = "_missing"
+"""What its name ends with, behind that column's."""
 COUNTER_GROUPS = {"memory system activity": "memory_accesses"} | dict.fromkeys(
     ("warp stalls", "temporal characteristics", COUNTERS), "counter"
 )
@@ -146,8 +150,30 @@ def counter(name: str, group: str = COUNTERS, unit: str = "", is_category: bool 
     )
 
 
+def whether_recorded(name: str) -> FeatureRecord:
+    """Return the record of what says whether a column is recorded: nobody sets that.
+
+    >>> whether_recorded("link_util_missing").label
+    'whether link_util is recorded'
+    """
+    column = name.removesuffix(MISSING_SUFFIX)
+    return FeatureRecord(
+        name=name,
+        tier="counter",
+        group=MISSING_VALUES,
+        label=f"whether {column} is recorded",
+        headline=column,
+        subject="A {} " + column.replace("{", "{{").replace("}", "}}"),
+        suggestion="experiment",
+        is_category=True,
+        is_lever=False,
+    )
+
+
 def record_of(name: str, group: str = "") -> FeatureRecord:
     """Return the record of a feature by its name and the group that stands beside it in a table or graph."""
     if name in FEATURE_BY_NAME:
         return FEATURE_BY_NAME[name]
+    if group == MISSING_VALUES:
+        return whether_recorded(name)
     return sampled_metric(name) if group == DEVICE_METRICS else counter(name, group)

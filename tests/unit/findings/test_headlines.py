@@ -109,6 +109,15 @@ def test_the_reading_ease_is_that_of_known_texts():
             {"feature": "kernel_in_flight", "level": "reads-0123456789 (grid 8)"},
             "mean time rises 4.2 % with kernel running beside it = reads (grid 8); its variation costs",
         ),
+        (
+            {
+                "feature": "link_util_missing",
+                "group": "missing values",
+                "level": "missing",
+                "verdict": "inconclusive",
+            },
+            "mean time rises 4.2 % with link_util = missing (unsure).",
+        ),
         ({"target": "memory_stall"}, "mean memory stall rises 4.2 %"),
         ({"target": "dram_bytes"}, "mean dram_bytes rises 4.2 %"),
     ],

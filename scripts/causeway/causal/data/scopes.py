@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from causeway.causal.data.feature_names import UNSEARCHED, leaked_by_name
 from causeway.causal.data.observations import FEWEST_LAUNCHES, Dropped, Feature, Observations
 from causeway.core.codes import COMMUNICATION_KERNEL
-from causeway.core.feature_registry import FEATURE_BY_NAME
+from causeway.core.feature_registry import FEATURE_BY_NAME, MISSING_SUFFIX, MISSING_VALUES
 from causeway.core.names.prior_knowledge import Knowledge
 from causeway.core.tables import SCHEMAS, open_table, read_table, stretches_of, table_metadata
 from causeway.events.distinct_texts import distinct_texts
@@ -314,10 +314,15 @@ def observations_of(table: pa.Table, equal_kernels: bool = False) -> Observation
 def feature_columns(table: pa.Table, own: tuple[Knowledge, ...] = ()) -> list[Feature]:
     """Return the features of a table, and the rank as a category where there are several.
 
+    With gaps, a counter or a number of a user's own table also gives a category: whether it is recorded. What a trace
+    gives is missing by what happened. That category is a reading, whatever `own` says of the column.
+
     Parameters
     ----------
     table : Table
         Rows of `features.parquet`; unit, tier and group of each feature stand in the metadata of its columns.
+    own : tuple of Knowledge
+        Rows of a user's own on the columns.
     """
     features = []
     for position, field in enumerate(table.schema):
@@ -329,6 +334,10 @@ def feature_columns(table: pa.Table, own: tuple[Knowledge, ...] = ()) -> list[Fe
         array = _texts(values) if text else values.cast(pa.float64()).to_numpy(zero_copy_only=False)
         described = {name: facts[name] for name in ("tier", "group", "unit", "raw", "counts") if name in facts}
         features.append(Feature(field.name, array, **described, own=own))
+        recorded = np.ones(1, bool) if text else np.isfinite(array)
+        if features[-1].tier == "counter" and field.name not in FEATURE_BY_NAME and np.unique(recorded).size > 1:
+            words = np.where(recorded, "recorded", "missing").astype(object)
+            features.append(Feature(field.name + MISSING_SUFFIX, words, group=MISSING_VALUES))
     if pc.count_distinct(table.column("rank")).as_py() > 1:
         rank = FEATURE_BY_NAME["rank"]
         features.append(Feature(rank.name, _texts(table.column("rank")), rank.tier, rank.group))

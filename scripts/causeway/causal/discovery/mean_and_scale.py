@@ -38,6 +38,7 @@ from causeway.causal.selection.linear_model import (
     significance_level,
 )
 from causeway.causal.selection.problem import Design, DesignCache
+from causeway.core.feature_registry import MISSING_VALUES
 from causeway.core.names.prior_knowledge import EXPOSURE, LEVER, MEDIATOR
 
 INDEPENDENT = 0.5
@@ -139,6 +140,8 @@ def _stage(ground: Design, name: StageName, values: np.ndarray, unit: float, giv
         test = pruner.test(response, candidate, chosen)
         if test.p_value <= significance_level(ground.problem, len(tests) + 1) and test.partial_r2 >= MIN_PARTIAL_R2:
             tests.append(test)
+    if name == "scale":  # what a column tells is left over where it is missing, and scatters there
+        tests = [test for test in tests if ground.candidates[test.candidate].group != MISSING_VALUES]
     return Stage(name, ground.problem, pruner, ground.centring, response, unit, tests)
 
 

@@ -19,7 +19,7 @@ from causeway.causal.effects.evidence import ConfigurationEffect, Evidence
 from causeway.causal.effects.scope_times import Change, RowDonors, ScopeTimes
 from causeway.causal.effects.time_effects import TAIL_Z, quantile_donors
 from causeway.causal.preparation.categorical import LEAST_SHARE, listed
-from causeway.core.feature_registry import FEATURES
+from causeway.core.feature_registry import FEATURES, MISSING_VALUES
 from causeway.core.formatting import setting_value
 from causeway.core.schemas import GRID_AND_BLOCK, thread_sizes
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
@@ -219,13 +219,14 @@ class InterventionModel:
     evidence : Evidence
         What the causes were read from.
     within, configured : list of Arrow
-        Causes that vary within configurations, and those at the configuration level.
+        Causes that vary within configurations, and those at the configuration level. Whether a column is recorded is
+        none: nobody sets it, and a launch without a value may be set to any.
     """
 
     def __init__(self, times: ScopeTimes, arrows: Sequence[Arrow]) -> None:
         self.times = times
         self.evidence = times.evidence
-        self.within = [arrow for arrow in arrows if arrow.stage != CONFIGURATION]
+        self.within = [arrow for arrow in arrows if arrow.stage != CONFIGURATION and arrow.node.group != MISSING_VALUES]
         self.configured = [arrow for arrow in arrows if arrow.stage == CONFIGURATION]
 
     @cached_property
@@ -273,7 +274,7 @@ def what_ifs(model: InterventionModel, arrows: Sequence[Arrow]) -> list[WhatIf]:
             rows_of[arrow.name] = _rows_within(arrow, model)
     for arrow in model.configured:
         rows_of[arrow.name] = _configuration_rows(arrow, model)
-    return [row for arrow in arrows for row in rows_of[arrow.name]]
+    return [row for arrow in arrows for row in rows_of.get(arrow.name, [])]
 
 
 def _row(arrow: Arrow, before: str, after: str, **result) -> WhatIf:

@@ -36,6 +36,7 @@ from causeway.causal.data.outcome import (
 )
 from causeway.causal.discovery.arrows import PASSING
 from causeway.causal.selection.linear_model import SIGNIFICANT, benjamini_bogomolov
+from causeway.core.feature_registry import MISSING_VALUES
 from causeway.core.formatting import name_in_sentence
 from causeway.core.vocabulary import (
     FRAGILE_BELOW,
@@ -256,6 +257,8 @@ def _weakness(arrow: Arrow) -> str:
     """Return why the evidence for a cause does not support it; empty if it does."""
     if arrow.determines_time:  # only its definition can tell whether it was computed from the time
         return ""
+    if arrow.node.group == MISSING_VALUES:
+        return "it stands for the values that are missing, or for why they are: a reading changes no time"
     if _is_of_unknown_size(arrow):
         return UNKNOWN_SIZE
     if arrow.robustness < FRAGILE_BELOW and arrow.role in PASSING:
