@@ -320,13 +320,17 @@ def _is_alike(rows: Sequence[Row], document: Row) -> bool:
     whole = next((row["change_percent"] for row in own if row["level"] == "run"), None)
     least = NOTICEABLE * (document["candidate"].get("gpu_time_ns") or 0)
     kernels = [row["change_percent"] for row in own if row["level"] == "kernel" and row["candidate_total_ns"] >= least]
-    return len(kernels) > 1 and all(abs(percent - whole) <= 100 * NOTICEABLE for percent in kernels)
+    return (
+        whole is not None and len(kernels) > 1 and all(abs(percent - whole) <= 100 * NOTICEABLE for percent in kernels)
+    )
 
 
 def _idle_shares(document: Row, rows: Sequence[Row]) -> tuple[float, float] | None:
     """Return the share of the devices' time in which they are idle, before and after; None where it is not known."""
     idle = next((row for row in rows if row["level"] == "run" and row["metric"] == "idle"), None)
     if idle is None or not all(document[side]["span_ns"] for side in SIDES):
+        return None
+    if None in (idle["baseline_value"], idle["candidate_value"]):
         return None
     return tuple(idle[f"{side}_value"] / _gpu_ns(document[side]) for side in SIDES)  # type: ignore[return-value]
 

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import record_of
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.names.work_classes import COLLECTIVES, WHOLE_GRAPHS, work_of
-from causeway.core.queries import file_source, of_table, rows_where
+from causeway.core.queries import bounded_database, file_source, of_table, rows_where
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
 from causeway.findings.first_screen.run_facts import (
@@ -347,8 +348,6 @@ def _beside_ranks(tables: RunTables, short_name: str) -> tuple[float, float] | N
     """Return the mean duration, ns, of a kernel's launches in whose middle another rank's kernel has the same GPU, and
     of those alone, where enough of both are of one export and the former are much slower; None else.
     """
-    import duckdb
-
     gpus = [(number, *key.split("/")) for number, gpu in enumerate(_shared(tables)) for key in gpu["devices"]]
     if not gpus:
         return None
@@ -357,7 +356,8 @@ def _beside_ranks(tables: RunTables, short_name: str) -> tuple[float, float] | N
     for folder in tables.folders:
         if (folder / "launches.parquet").is_file():
             given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
-            rows = duckdb.execute(BESIDE.format(gpus=on), given | {"name": short_name}).fetchall()
+            with closing(bounded_database()) as base:
+                rows = base.execute(BESIDE.format(gpus=on), given | {"name": short_name}).fetchall()
             counts = {beside: (ns, launches) for beside, ns, launches in rows if launches >= FEWEST_REPEATS}
             if len(counts) == 2 and counts[True][0] >= LEAST_TREND * counts[False][0]:
                 best = max(best or (0.0, 0.0), (counts[True][0], counts[False][0]))
