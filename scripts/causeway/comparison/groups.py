@@ -8,6 +8,7 @@ from causeway.comparison.change_verdicts import WORDS, adjusted, claim_floor, p_
 from causeway.comparison.gate import OTHER_WORK
 from causeway.comparison.runs.matching import Match, match_configurations
 from causeway.comparison.runs.run_totals import LEVELS
+from causeway.comparison.runs.settings import COVERED
 from causeway.comparison.sides import (
     EqualMix,
     Side,
@@ -19,9 +20,6 @@ from causeway.comparison.sides import (
 from causeway.core.vocabulary import EXACT, GONE, INCONCLUSIVE, NEW
 from causeway.numeric.seeds import generator_64
 
-COVERED = 0.8
-"""Share of a group's time, for its variability also of its deviations, in configurations of both sides below which
-nothing is claimed: the rest is other work."""
 MOST = {"configuration": 500, "region": 60}
 """Groups of a level that are compared, those with the most time; tables stay readable, and few tests cost less
 power.

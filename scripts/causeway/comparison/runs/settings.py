@@ -18,8 +18,10 @@ from causeway.core.tables import SCHEMAS, open_table, read_json, unit_of
 
 MOST_VALUES = 12
 """Values of a setting, as of a category that the causes tell apart."""
-SHARED = 0.8
-"""Share of each table's rows with values that all have, as `groups.COVERED`."""
+COVERED = 0.8
+"""Share of each table's rows with values that all have, and of a group's time in common configurations, below which
+nothing is claimed.
+"""
 ROWS_EACH = 20
 """Rows for each combination of settings, on average, in the shortest table: means of fewer are too uncertain."""
 
@@ -64,7 +66,7 @@ def common_settings(folders: Mapping[str, Sequence[str | Path]]) -> Settings:
         common = set(counters[0]).intersection(*counters[1:])
         rows = [counter.total() for counter in counters]
         is_shared = all(
-            sum(counter[value] for value in common) >= SHARED * whole
+            sum(counter[value] for value in common) >= COVERED * whole
             for counter, whole in zip(counters, rows, strict=True)
         )
         if len(common) > 1 and is_shared and groups * len(common) * ROWS_EACH <= min(rows):

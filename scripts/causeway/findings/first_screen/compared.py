@@ -12,6 +12,7 @@ from causeway.core.queries import cell
 from causeway.core.schemas import GRID_AND_BLOCK, Row
 from causeway.core.vocabulary import FEWEST_OF_P99, INCONCLUSIVE, NOT_IDLE, SAME
 from causeway.findings.first_screen.compared_kernels import (
+    OTHER_NUMBER,
     ComparedTables,
     KernelDetail,
     compared_tables,
@@ -32,8 +33,6 @@ SAME_CALLS = "The same operator calls"
 ALWAYS = ("Median step", "Run", SAME_LAUNCHES, SAME_CALLS)
 """Changes that are said however small they are."""
 MOST_OPERATORS = 3
-OTHER_NUMBER = 0.05
-"""Share by which a step holds more or fewer calls of an operator than before, for that to be part of its change."""
 LONGEST_INPUT = 60
 """Characters of an operator's input."""
 

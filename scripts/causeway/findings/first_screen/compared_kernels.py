@@ -10,8 +10,10 @@ from causeway.core.queries import cell
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import INCONCLUSIVE, SAME
 
-OTHER_SHARE = 0.05
-"""Change of a value's share of the rows from which the mix is another, as `compared.OTHER_NUMBER`."""
+OTHER_NUMBER = 0.05
+"""Change from which a number is another: of steps, launches or calls, of a rate, of the idle share, and of the share
+of a table's rows with a value.
+"""
 STANDARD_ERRORS = 3
 """Of the difference of two shares, below which it may be chance."""
 
@@ -202,7 +204,7 @@ def _mixes(values: Sequence[Row]) -> list[MixFact]:
             after = row["candidate"] / wholes[1]
             share = (row["baseline"] + row["candidate"]) / pooled
             error = math.sqrt(share * (1 - share) * (1 / wholes[0] + 1 / wholes[1]))
-            if abs(after - before) >= max(OTHER_SHARE, STANDARD_ERRORS * error):
+            if abs(after - before) >= max(OTHER_NUMBER, STANDARD_ERRORS * error):
                 shares.append((row["value"], before, after))
         if shares:
             facts.append(
