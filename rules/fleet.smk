@@ -3,9 +3,6 @@
 Required: `fleet` in the configuration; tables of the datasets that `fleet/learn_from` names. Produces: results/fleet/.
 """
 
-validate(
-    config["fleet"], "../config/schemas/fleet.schema.yaml"
-)  # fills in the defaults, which a reference between schemas does not
 if unknown := sorted(set(config["fleet"]["learn_from"]) - set(DATASETS)):
     raise stopped(f"fleet/learn_from: the sheet has no dataset {', '.join(unknown)}; it has {', '.join(DATASETS)}")
 FLEET_SHOWN = next(mode for mode in ("share2", "ahe", "ldp", "clear") if mode in config["fleet"]["modes"])

@@ -18,7 +18,6 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 from snakemake.exceptions import WorkflowError
-from snakemake.utils import validate
 
 BASE = Path(
     workflow.current_basedir.get_path_or_uri(secret_free=True)
@@ -44,16 +43,13 @@ from causeway.readers.measured_kind import kind_of
 from causeway.readers.report_kinds import report_kind, tool_for
 from causeway.core.sheet import (
     check_bin_features,
-    check_values,
     find_file,
     read_sheet,
     row_violation,
-    violation_of,
     with_reduced,
-    with_whole_numbers,
 )
 from causeway.core.sheet import read_telemetry_sheet
-from causeway.command_line.configuration_check import configuration_schema
+from causeway.command_line.configuration_check import checked_configuration
 from causeway.command_line.exports_without_sheet import exports_matching
 from causeway.command_line.gate_files import asks_for_verdict, withdraw_verdict
 from causeway.core.vocabulary import UNFINISHED
@@ -80,16 +76,9 @@ def check_results():
 def check_config():
     """Validate the configuration and fill in its defaults."""
     try:
-        check_values(config)
+        config.update(checked_configuration(config, BASE / "config" / "schemas"))
     except CausewayError as error:
-        raise stopped(f"configuration: {error}") from None
-    try:
-        validate(config, "../../config/schemas/config.schema.yaml")
-    except WorkflowError as error:
-        raise stopped(
-            f"configuration: {violation_of(error)}; config/schemas/config.schema.yaml describes every key"
-        ) from None
-    config.update(with_whole_numbers(config, configuration_schema(BASE / "config" / "schemas")))
+        raise stopped(str(error)) from None
 
 
 def row_checker(name):

@@ -48,7 +48,8 @@ def check_settings(settings: Mapping[str, Any], with_pair: bool) -> None:
                 f"--set {key}: a command analyses the exports that it is given; a sheet or a pattern of one's own is"
                 " for `snakemake --configfile`"
             )
-    _check_schema(settings)
+    folder = workflow_folder() / "config"
+    checked_configuration(merged(read_yaml(folder / "config.yaml"), settings), folder / "schemas")
     if with_pair and "pairs" in settings.get("compare", {}):
         raise CausewayError(
             "--set compare.pairs: the two runs of this command are the pair; several pairs, and repeats, are for"
@@ -56,22 +57,52 @@ def check_settings(settings: Mapping[str, Any], with_pair: bool) -> None:
         )
 
 
-def _check_schema(settings: Mapping[str, Any]) -> None:
-    """Refuse what the workflow would refuse, with its sentence; its own configuration fills in the rest."""
+def checked_configuration(configuration: Any, schemas: Path) -> dict[str, Any]:
+    """Return a configuration with the defaults of its schema, and an integer wherever that asks for one: to JSON Schema
+    32.0 is one, to a program's arguments it is not.
+
+    Parameters
+    ----------
+    configuration : mapping
+        As it was read. It is not changed.
+    schemas : Path
+        The folder with `config.schema.yaml` and the schemas that it refers to.
+
+    Raises
+    ------
+    CausewayError
+        If it has a number that cannot be meant, an unknown key or a value that is not allowed.
+    """
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    folder = workflow_folder() / "config"
-    defaults = read_yaml(folder / "config.yaml")
     try:
-        check_values(settings)
+        check_values(configuration)
     except CausewayError as error:
         raise CausewayError(f"configuration: {error}") from None
-    schema = configuration_schema(folder / "schemas")
-    if violation := best_match(Draft202012Validator(schema).iter_errors(merged(defaults, settings))):
+    schema = configuration_schema(schemas)
+    completed = _completed(configuration, schema)
+    if violation := best_match(Draft202012Validator(schema).iter_errors(completed)):
         words = ": ".join([*map(str, violation.absolute_path), violation.message])
         words += _perhaps(violation)
         raise CausewayError(f"configuration: {words}; config/schemas/config.schema.yaml describes every key")
+    return completed
+
+
+def _completed(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Return a part of a configuration with the defaults of its schema, and integers where that asks for them."""
+    kinds = schema.get("type", ())
+    if isinstance(value, float) and "integer" in ([kinds] if isinstance(kinds, str) else kinds) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_completed(part, schema.get("items", {})) for part in value]
+    if not isinstance(value, Mapping):
+        return value
+    properties = schema.get("properties", {})
+    others = schema.get("additionalProperties")
+    others = others if isinstance(others, Mapping) else {}
+    missing = {name: part["default"] for name, part in properties.items() if "default" in part and name not in value}
+    return {name: _completed(part, properties.get(name, others)) for name, part in {**value, **missing}.items()}
 
 
 def _perhaps(violation: "ValidationError") -> str:

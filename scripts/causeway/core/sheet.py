@@ -119,43 +119,6 @@ def check_bin_features(features: Sequence[str], has_counters: bool) -> None:
         )
 
 
-def with_whole_numbers(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Return a part of a configuration, an integer wherever its schema asks for one: to JSON Schema 32.0 is one, to a
-    program's arguments it is not.
-
-    Parameters
-    ----------
-    value : object
-        As it was read, and found valid.
-    schema : mapping
-        Of this part, without references to other files.
-    """
-    kinds = schema.get("type", ())
-    if isinstance(value, float) and "integer" in ([kinds] if isinstance(kinds, str) else kinds):
-        return int(value)
-    if isinstance(value, Mapping):
-        others = schema.get("additionalProperties")
-        of = {name: others for name in value if isinstance(others, Mapping)} | schema.get("properties", {})
-        return {name: with_whole_numbers(part, of.get(name, {})) for name, part in value.items()}
-    if isinstance(value, list):
-        return [with_whole_numbers(part, schema.get("items", {})) for part in value]
-    return value
-
-
-def violation_of(error: Exception) -> str:
-    """Return the first violation of a JSON schema as one sentence, with its position in the document.
-
-    Parameters
-    ----------
-    error : Exception
-        As `snakemake.utils.validate` raises it: its text contains that of jsonschema's `ValidationError`.
-    """
-    what = re.search(r"^(?:ValidationError: )(.+)$", str(error), re.M)
-    where = re.search(r"^On instance(.+):$", str(error), re.M)
-    keys = ": ".join(re.findall(r"\['?([^'\]]+)'?\]", where.group(1))) if where else ""
-    return " ".join(filter(None, [keys and f"{keys}:", what.group(1) if what else str(error)]))
-
-
 def row_violation(error: Any) -> str:
     """Return the violation of a row's schema as one sentence: the column, its value, and what the column holds.
 

@@ -9,10 +9,16 @@ from snakemake.exceptions import WorkflowError
 from snakemake.utils import update_config, validate
 
 from causeway.command_line import __main__ as command
-from causeway.command_line.configuration_check import check_settings, configuration_schema, merged
+from causeway.command_line.configuration_check import (
+    check_settings,
+    checked_configuration,
+    configuration_schema,
+    merged,
+)
 from causeway.core.errors import CausewayError
-from causeway.core.sheet import with_whole_numbers
 from support import ROOT
+
+SCHEMAS = ROOT / "config" / "schemas"
 
 
 @pytest.fixture
@@ -98,13 +104,16 @@ SETTINGS = [
 def test_the_workflow_would_take_and_refuse_the_same(settings):
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
     update_config(config, copy.deepcopy(settings))
+    given = copy.deepcopy(config)
     try:
-        validate(config, str(ROOT / "config" / "schemas" / "config.schema.yaml"))
+        validate(config, str(SCHEMAS / "config.schema.yaml"))
+        validate(config["fleet"], str(SCHEMAS / "fleet.schema.yaml"))  # a reference does not fill in defaults there
     except WorkflowError:
         with pytest.raises(CausewayError, match=r"configuration: .*config\.schema\.yaml describes every key"):
             check_settings(settings, with_pair=False)
     else:
         check_settings(settings, with_pair=False)
+        assert checked_configuration(given, SCHEMAS) == config
 
 
 @pytest.mark.parametrize(
@@ -146,17 +155,22 @@ def stated_defaults(values, schema, place=()):
 
 
 def test_the_defaults_of_the_schema_are_those_of_the_configuration():
-    schema = configuration_schema(ROOT / "config" / "schemas")
+    schema = configuration_schema(SCHEMAS)
     values = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
     assert list(stated_defaults(values, schema)) == [("simulated",)]  # the runs of the default sheet
 
 
+def like(pattern, value):
+    """Return the parts of a configuration that stand in `pattern`, too."""
+    return {name: like(pattern[name], value[name]) for name in pattern} if isinstance(pattern, dict) else value
+
+
 def test_whole_numbers_with_a_point_are_integers_where_integers_are_asked_for():
-    schema = configuration_schema(ROOT / "config" / "schemas")
     given = {
+        "datasets": "datasets.tsv",
         "seed": 1.0e6,
         "bins": {"launches": 32.0, "width_us": 500.0, "more_widths_us": [2.0]},
-        "simulated": {"one": {"ranks": 2.0, "clock_drift_ppm": 1.0}},
+        "simulated": {"one": {"kind": "trace", "ranks": 2.0, "clock_drift_ppm": 1.0}},
         "causes": {"kernels_share": 1.0, "batches": 2},
         "levels": {"metrics": [{"name": "x", "table": "launches", "value": "1.0"}]},
         "filters": {"f": {"dataset": "d", "keep": [{"ranks": [1.0], "window_us": [0.0, 5.0]}]}},
@@ -166,5 +180,6 @@ def test_whole_numbers_with_a_point_are_integers_where_integers_are_asked_for():
     expected["bins"]["launches"] = 32
     expected["simulated"]["one"]["ranks"] = 2
     expected["filters"]["f"]["keep"][0]["ranks"] = [1]
-    found = with_whole_numbers(given, schema)
-    assert json.dumps(found) == json.dumps(expected)  # 1 and 1.0 are equal, their texts are not
+    completed = checked_configuration(given, SCHEMAS)
+    kept = {key: like(expected[key], completed[key]) for key in expected}
+    assert json.dumps(kept) == json.dumps(expected)  # 1 and 1.0 are equal, their texts are not
