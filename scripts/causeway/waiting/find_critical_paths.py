@@ -33,8 +33,7 @@ def find_critical_paths(
     out_pieces: str | Path,
 ) -> None:
     """Write `critical_path.parquet`, `replay.parquet` and `path_pieces.parquet` of a dataset; without rows,
-    the reason in the metadata, where a filter dropped events or the dataset has more than `linked_graph.MOST_EVENTS`;
-    `replay.parquet` also where ranks share a GPU.
+    the reason in the metadata, where `linked_graph` makes none; `replay.parquet` also where ranks share a GPU.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ def find_critical_paths(
     Raises
     ------
     OSError
-        If the disk of `out_path` has no room for the graph: some 100 bytes per event, while this runs.
+        If other programs take the disk's room while this runs.
     TableError
         If a table is damaged.
     """

@@ -268,7 +268,7 @@ def replay_what_ifs(
     Raises
     ------
     OSError
-        If the disk of `out` has no room for the graph: some 100 bytes per event, while this runs.
+        If other programs take the disk's room while this runs.
     TableError
         If a table is damaged.
     """

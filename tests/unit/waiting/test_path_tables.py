@@ -13,6 +13,7 @@ from causeway.plotting.overview.device_tables import what_limits
 from causeway.waiting import find_critical_paths as program
 from causeway.waiting.find_critical_paths import find_critical_paths
 from causeway.waiting.graph import linked_graph
+from causeway.waiting.graph.scratch import Scratch
 
 SOURCES = (
     CLOVERLEAF,
@@ -187,6 +188,14 @@ def test_too_many_events_leave_tables_without_rows_that_say_why(tmp_path, monkey
     for file, name in ((path, "critical_path"), (replay, "replay")):
         assert read_table(file, name).num_rows == 0
         assert "5 at most" in table_metadata(file)["why"]
+
+
+def test_a_disk_without_room_for_the_graph_leaves_tables_without_rows_that_say_why(tmp_path, monkeypatch):
+    monkeypatch.setattr(Scratch, "free", lambda _: 1_500)
+    (path, replay), _, _ = tables(tmp_path, CLOVERLEAF)
+    for file, name in ((path, "critical_path"), (replay, "replay")):
+        assert read_table(file, name).num_rows == 0
+        assert "GB of the disk of results, which has 1.5e-06 GB free" in table_metadata(file)["why"]
 
 
 def test_the_overview_escapes_names_and_gives_the_numbers_of_its_tables(tmp_path):

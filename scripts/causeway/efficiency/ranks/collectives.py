@@ -55,6 +55,7 @@ def operation(name: str) -> str:
     return next(word for word, pattern, _ in _OPERATIONS if re.search(pattern, name, re.I))
 
 
+@functools.cache  # asked for each collective
 def bus_factor(what: str, ranks: int) -> float | None:
     """Return the bus factor of an operation over some ranks; None where it has none."""
     factor = next((factor for word, _, factor in _OPERATIONS if word == what), None)

@@ -19,10 +19,10 @@ from causeway.waiting.graph.nodes import Graph, Links, Texts
 from causeway.waiting.graph.scratch import Scratch
 from causeway.waiting.graph.staying import StayingTime
 
-MOST_EVENTS = 100_000_000
-"""Launches, transfers and calls of a dataset whose graph is built: some 100 bytes each on the disk of the results, and
-1.5 CPU-seconds a million in each of the two programs that build it.
-"""
+MOST_EVENTS = (1 << 31) - 1
+"""Launches, transfers and calls of a dataset whose graph is built: its nodes have numbers of 32 bits."""
+EVENT_BYTES = 100
+"""Bytes of the disk of results that each of them takes while the graph is in use."""
 
 
 def linked_graph(
@@ -34,7 +34,7 @@ def linked_graph(
     scratch: Scratch | None = None,
 ) -> tuple[tuple[Graph, Links] | None, str | None]:
     """Return the graph of a dataset with what each node waited for; else None and the reason: a filter dropped events,
-    or the dataset has more than `MOST_EVENTS`.
+    the dataset has more than `MOST_EVENTS`, or the disk of `scratch` has no room for it.
 
     Parameters
     ----------
@@ -51,14 +51,14 @@ def linked_graph(
     Raises
     ------
     OSError
-        If the disk has no room for them.
+        If other programs take the room while it is built.
     TableError
         If a table is damaged.
     """
     document = read_json(clocks_file)
     clocks = clocks_of(document)
     used = _usable([Path(folder) for folder in folders], clocks)
-    why = why_not(folders, EFFICIENCY) or _too_many(used)
+    why = why_not(folders, EFFICIENCY) or _too_many(used, scratch.free() if scratch else None)
     if why:
         return None, why
     of_rank = {rank: clocks[export] for export, entry in document["exports"].items() for rank in entry["ranks"]}
@@ -76,12 +76,17 @@ def _usable(folders: Sequence[Path], clocks: Mapping[str, Clock]) -> dict[Path, 
     return usable
 
 
-def _too_many(folders: Iterable[Path]) -> str | None:
+def _too_many(folders: Iterable[Path], free: int | None) -> str | None:
+    """Return why there are too many events; `free`: bytes of the disk that takes the graph, None: it lies in memory."""
     tables = [folder / f"{table}.parquet" for folder in folders for table in ("launches", "transfers", "calls")]
     events = sum(pq.ParquetFile(path).metadata.num_rows for path in tables if path.is_file())
-    if events <= MOST_EVENTS:
-        return None
-    return f"the dataset has {events} launches, transfers and calls; the graph is built for {MOST_EVENTS} at most"
+    has = f"the dataset has {events} launches, transfers and calls; the graph "
+    if events > MOST_EVENTS:
+        return f"{has}is built for {MOST_EVENTS} at most"
+    needed = EVENT_BYTES * events
+    if free is not None and needed > free:
+        return f"{has}takes some {needed / 1e9:.3g} GB of the disk of results, which has {free / 1e9:.3g} GB free"
+    return None
 
 
 def _aligned(group: Matched, clocks: Mapping[int, Clock]) -> Matched:

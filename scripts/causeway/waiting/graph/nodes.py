@@ -157,6 +157,17 @@ class Graph:
             for part in self.scratch.windows(end, begin):
                 yield row, part
 
+    def joint_work(self) -> np.ndarray:
+        """Return the number, row of the rank, start (ns) and collective of all work of matched collectives, in the
+        order of the numbers; int64, shape (4, k).
+        """
+        work = self.work
+        parts = [np.zeros((4, 0), np.int64)]
+        for row, part in self.parts(self.work_of) if self.members.size else ():  # part by part: work lies in files
+            joint = part.start + np.flatnonzero(work.member[part] >= 0)
+            parts.append(np.stack([joint, np.full(joint.size, row), work.start[joint], work.member[joint]]))
+        return np.concatenate(parts, axis=1)
+
     def cursors(self) -> np.ndarray:
         """Return for each rank its next work, call and return, and where each ends; int64, shape (ranks, 6)."""
         each = (self.work_of, self.calls_of, self.returns_of)

@@ -3,6 +3,7 @@
 import io
 import mmap
 import os
+import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,10 @@ class Scratch:
         self._rows = 0
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
+
+    def free(self) -> int | None:
+        """Return how many bytes the disk has free; None where the arrays are in memory."""
+        return None if self._folder is None else shutil.disk_usage(self._folder).free
 
     def array(self, shape: int | tuple[int, ...], dtype: type, fill: int | None = None) -> np.ndarray:
         """Return a new array of a shape (zeros, unless it is to be filled with something else).

@@ -216,15 +216,8 @@ def _no_straggler(graph: Graph, links: Links, plain: Durations) -> OneChange | N
 
 def _delays(graph: Graph) -> np.ndarray:
     """Return how long each rank delayed the others at collectives, as their last one; int64, shape (ranks,), ns."""
-    work = graph.work
-    parts = [np.zeros((2, 0), np.int64)]
-    for row, part in graph.parts(graph.work_of):
-        member = work.member[part]
-        joint = part.start + np.flatnonzero((member >= 0) & (graph.members[member] > 1))
-        parts.append(np.stack([joint, np.full(joint.size, row)]))
-    joint, rank = np.concatenate(parts, axis=1)
-    member = work.member[joint]
-    start = work.start[joint]
+    joint = graph.joint_work()
+    _, rank, start, member = joint[:, graph.members[joint[3]] > 1]
     order = np.lexsort((rank, start, member))
     last = np.flatnonzero(np.append(np.diff(member[order]) != 0, True)) if order.size else order
     last = last[last > 0]

@@ -120,20 +120,11 @@ def _meetings(graph: Graph, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     """Return the rank of each work of a collective, collective by collective; and the collectives of several ranks in
     the order of their last arrivals, by start, then rank: their numbers, last work and its rank; int64.
     """
-    work = graph.work
-    joint = [np.zeros(0, np.int64)]
-    ranks = [np.zeros(0, np.int64)]
-    for row, part in graph.parts(graph.work_of) if graph.members.size else ():
-        joint.append(part.start + np.flatnonzero(work.member[part] >= 0))
-        ranks.append(np.full(joint[-1].size, row))
-    members = np.concatenate(joint)
-    rank = np.concatenate(ranks)
-    order = np.lexsort((rank, work.start[members], work.member[members]))
-    members = members[order]
-    rank = rank[order]
-    last = (slots[1:] - 1)[graph.members > 1]
-    last = last[np.lexsort((rank[last], work.start[members[last]]))]
-    return rank, work.member[members[last]].astype(np.int64), members[last], rank[last]
+    members, rank, start, collective = graph.joint_work()
+    order = np.lexsort((rank, start, collective))
+    last = order[(slots[1:] - 1)[graph.members > 1]]
+    last = last[np.lexsort((rank[last], start[last]))]
+    return rank[order], collective[last], members[last], rank[last]
 
 
 LENGTHS = record("LENGTHS", start_up=int64, between=int64, returning=int64, work_ns=I8, call_ns=I8, gap_ns=I8)
