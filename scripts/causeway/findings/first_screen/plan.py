@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
+from causeway.core.codes import ALL_LAUNCHES, CONSTANT_TARGET, GPU_TIME, NO_FEATURE
 from causeway.core.formatting import NANOSECONDS, count, counted, significant, time
 from causeway.core.queries import of_table
 from causeway.core.results import read_rows_of_run
@@ -121,6 +121,7 @@ def _side(tables: RunTables) -> PairSide:
         recorded_steps=len({row["step"] for row in rows}),
         copies=tables.efficiency["copies"] if tables.is_timed else (),
         parts=tables.efficiency["waterfall_ns"] if tables.is_timed else {},
+        peaks=peak_facts(tables, MOST_PEAKS),
     )
 
 
@@ -129,6 +130,7 @@ def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[str
     sides = []
     for side in ("baseline", "candidate"):
         home = results / document[side]["dataset"]
+        tables = RunTables(dataset=home.name, folders=sorted((home / "tables").glob("*")))
         waiting, operators, steps = (home / f"{name}.parquet" for name in ("waiting", "operator_summary", "steps"))
         step_rows = read_table(steps, "steps").to_pylist() if steps.is_file() else []
         sides.append(
@@ -139,6 +141,7 @@ def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[str
                 recorded_steps=len({row["step"] for row in step_rows}),
                 copies=(efficiency := _efficiency(home / "efficiency.json")).get("copies", ()),
                 parts=efficiency.get("waterfall_ns", {}),
+                peaks=peak_facts(tables, MOST_PEAKS),
             )
         )
     fact = compared_runs(document, rows, sides)
@@ -317,9 +320,10 @@ def _not_searched(tables: RunTables) -> list[ScreenLine]:
     if not refused:
         return []
     most = max(search.graph["n_rows"] for search in refused)
-    words_ = (
-        f"{counted(len(refused), 'kernel')}, with at most {counted(most, 'launch')} each: too few to search for causes."
-    )
+    of = f"{counted(len(refused), 'kernel')}, with at most {counted(most, 'launch')} each"
+    if any(map(_is_without_kernels, tables.targets.values())):
+        of = f"At most {counted(most, 'row')}"
+    words_ = f"{of}: too few to search for causes."
     return [ScreenLine(question=NOT_SEARCHED, answer=words_)]
 
 
@@ -336,11 +340,14 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         total = math.fsum(row["value_sum"] for row in rows)
         path = f"{tables.dataset}/{target}/kernels.parquet"
         of = f"{counted(launches, 'launch')} of {counted(len(rows), 'kernel')}"
+        if is_table and _is_without_kernels(rows):
+            of = counted(launches, "row")
         if unit in NANOSECONDS:
+            each = _each(rows[0], NANOSECONDS[unit]) if is_table and len(rows) == 1 else ""
             lines.append(
                 ScreenLine(
                     question=RUN,
-                    answer=f"{of}, {time(total)} in all; no time line, so idle time is not known.",
+                    answer=f"{of}, {time(total)} in all{each}; no time line, so idle time is not known.",
                     ns=round(total),
                     query=of_table("sum(value_sum)", path),
                 )
@@ -358,6 +365,9 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
     ]
     if not lines or is_table:
         lines += _of_table(tables, said=bool(lines))
+    elif (apart := apart_fact(tables, GPU_TIME)) is not None:
+        answer = work_words.of_apart(apart, GPU_TIME, tables.units.get(GPU_TIME, "ns"))
+        lines.append(ScreenLine(question=VARIES, answer=answer))
     rows = sum(export["tables"].get("counters", 0) for export in tables.capabilities)
     if rows and not any(line.question == RUN for line in lines):
         answer = f"{counted(rows, 'launch')} with counters; without durations, so where the time goes is not known."
@@ -373,6 +383,17 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         for step in map(of_rule, rule_facts(tables)[:MOST])
     ]
     return lines
+
+
+def _each(row: Row, ns: float) -> str:
+    """Return the median and the ends of the times of a kernel's launches, whose unit is so many ns."""
+    median, least, most = (time(row[f"value_{name}"] * ns) for name in ("median", "min", "max"))
+    return f", median {median}, {least} to {most} each"
+
+
+def _is_without_kernels(rows: Sequence[Row]) -> bool:
+    """Return whether rows of kernels are those of a table that names none: they may be of anything, as of epochs."""
+    return [row["name"] for row in rows] == [ALL_LAUNCHES]
 
 
 def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
