@@ -8,6 +8,7 @@ from typing import Any
 
 from causeway.core.codes import ALL_LAUNCHES, CONSTANT_TARGET, GPU_TIME, NO_FEATURE
 from causeway.core.formatting import NANOSECONDS, count, counted, significant, time
+from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import of_table
 from causeway.core.results import read_rows_of_run
 from causeway.core.schemas import Row
@@ -343,7 +344,7 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         if is_table and _is_without_kernels(rows):
             of = counted(launches, "row")
         if unit in NANOSECONDS:
-            each = _each(rows[0], NANOSECONDS[unit]) if is_table and len(rows) == 1 else ""
+            each = f", {_each(rows[0], NANOSECONDS[unit])} each" if is_table and len(rows) == 1 else ""
             lines.append(
                 ScreenLine(
                     question=RUN,
@@ -354,6 +355,9 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
             )
             if len(rows) > 1 or not is_table:
                 answer = work_words.of_work(class_facts_of(rows), kernel_facts_of(rows))
+                most = max(rows, key=lambda row: row["value_sum"])
+                if is_table and most["launches"] > 1:
+                    answer += f" Launches of {kernel_words(most['short_name'])}: {_each(most, NANOSECONDS[unit])}."
                 lines.append(ScreenLine(question=FILLS, answer=answer, ns=round(total)))
     lines += [
         ScreenLine(question=STEP, answer=run_words.of_calls(rank, len(tables.steps["by_calls"])))
@@ -370,13 +374,15 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         lines.append(ScreenLine(question=VARIES, answer=answer))
     rows = sum(export["tables"].get("counters", 0) for export in tables.capabilities)
     if rows and not any(line.question == RUN for line in lines):
-        answer = f"{counted(rows, 'launch')} with counters; without durations, so where the time goes is not known."
+        held = "with counters" if any(export["values"] for export in tables.capabilities) else "without a value"
+        answer = f"{counted(rows, 'launch')} {held}; without durations, so where the time goes is not known."
         lines.append(ScreenLine(question=RUN, answer=answer))
         lines += [
             ScreenLine(question=FILLS, answer=work_words.of_counter(fact)) for fact in counter_facts(tables, MOST_PEAKS)
         ]
     asked = [line.question for line in lines]
-    if (asked == [RUN] or (asked == [RUN, FILLS] and lines[0].ns)) and (means := counter_means(tables, MOST_MEANS)):
+    is_bare = asked == [RUN] or (asked == [RUN, FILLS] and lines[0].ns and not is_table)
+    if is_bare and (means := counter_means(tables, MOST_MEANS)):
         lines.append(ScreenLine(question=FILLS, answer=work_words.of_means(means)))
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
@@ -388,7 +394,7 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
 def _each(row: Row, ns: float) -> str:
     """Return the median and the ends of the times of a kernel's launches, whose unit is so many ns."""
     median, least, most = (time(row[f"value_{name}"] * ns) for name in ("median", "min", "max"))
-    return f", median {median}, {least} to {most} each"
+    return f"median {median}, {least} to {most}"
 
 
 def _is_without_kernels(rows: Sequence[Row]) -> bool:

@@ -484,6 +484,13 @@ def test_rows_of_a_table_without_kernels_are_no_launches():
         == "30 rows, 1.28 s in all, median 42 ms, 41.5 ms to 61.2 ms each; no time line, so idle time is not known."
     )
     assert measured([row])[0].startswith("30 launches of 1 kernel, 1.28 s in all, median 42 ms")
+    fills = measured([row, row | {"value_sum": 80.0, "short_name": "other"}])[1]
+    assert fills.endswith(f"Launches of {row['short_name']}: median 42 ms, 41.5 ms to 61.2 ms.")
+
+
+def test_counters_of_which_none_has_a_value_are_told_so():
+    (answer,) = measured([], kind="counters")
+    assert answer == "1 launch without a value; without durations, so where the time goes is not known."
 
 
 def test_a_device_on_which_the_same_launches_take_longer_is_told_of_counters(tmp_path):
