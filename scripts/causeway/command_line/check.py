@@ -202,7 +202,7 @@ def _sentences(export: FoundExport, document: dict[str, Any], span_ns: int | Non
     if document["status"] == "refused":
         return
     yield f"run       {export.dataset}, {_ranks(export, document)}"
-    names = {"counters": "launches with counters"}
+    names = {"counters": "rows" if document["kind"] == "table" else "launches with counters"}
     rows = ", ".join(f"{count:,} {names.get(table, table)}" for table, count in document["tables"].items())
     yield f"holds     {rows}"
     if span_ns is not None:

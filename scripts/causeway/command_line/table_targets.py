@@ -3,13 +3,17 @@
 from collections.abc import Iterable
 
 from causeway.command_line.exports_found import FoundExport
+from causeway.readers.printed_reports import printed_report
 
 
 def table_targets(exports: Iterable[FoundExport]) -> tuple[str, ...]:
-    """Return the columns of tables that were measured: `y`, else the only one that is named as a duration."""
+    """Return the columns of tables that were measured: `y`, else the only one that is named as a duration, but not of a
+    report that a profiler prints, as of calls or ranges.
+    """
     tables = [export.path for export in exports if export.format == "table"]
     if not tables:
         return ("y",)
     from causeway.readers.plain.table import duration_column  # pyarrow, which no other command needs so early
 
-    return tuple(sorted({duration_column(path, ("y",)) or "y" for path in tables}))
+    columns = (not printed_report(path, path.name) and duration_column(path, ("y",)) for path in tables)
+    return tuple(sorted({column or "y" for column in columns}))

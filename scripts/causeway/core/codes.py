@@ -108,6 +108,8 @@ WARP_STALLS = {
 """Counters of what warps wait for (`config/columns/counters.yaml`, group warp stalls), in words: memory, then other
 warps, then execution. The last one is also that of reasons that are not listed.
 """
+ALL_LAUNCHES = "(all launches)"
+"""The kernel of rows without the name of one."""
 GPU_TIME = "gpu_time"
 """The counter that is a launch's duration."""
 HOST_CODE = "host code not recorded"

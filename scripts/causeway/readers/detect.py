@@ -25,6 +25,8 @@ NCU_HEADER = re.compile(
 _NCU_PAGE = re.compile(rb"^[ \t]*Section: [^\n]+\n[ \t]*-{9,}", re.MULTILINE)
 NCU_MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 _NCU_PIVOT = re.compile(rb'"?Metric Name"?[,;\t][^\n]*[a-z0-9]__[a-z]')
+_COLUMN = re.compile(rb'"?[A-Za-z_][^\n]*\r?\n(?:[+-]?\d[\d.eE+-]*\r?\n){2}')
+"""A table of one column: its name, and numbers below."""
 _NVPROF_BANNER = re.compile(rb"==\d+== |=======+ (?:Profiling|Warning|NVPROF)")
 _NVPROF_LINE = re.compile(rb"^==\d+== (?:NVPROF is profiling|Profiling (?:application|result))", re.MULTILINE)
 _UNIT = rb" ?\((?:[num]|\xc2\xb5|\xce\xbc)?s(?:ec)?\)"
@@ -167,6 +169,7 @@ def _detect_csv(text: bytes) -> str | None:
     if b"\x00" in text.split(b"\n", 1)[0]:
         return None
     lines = text.decode("utf-8", "replace").splitlines()
+    least = None
     for line in lines:
         if line[:1].isdigit():  # as rows of numbers do, and no header
             continue
@@ -175,9 +178,12 @@ def _detect_csv(text: bytes) -> str | None:
             for record in DETECTION_ORDER:
                 if any(cells.issuperset(columns) for columns in record.signs.headers):
                     return record.word
+                if any(cells.issuperset(columns) for columns in record.signs.least):
+                    least = least or record.word
         if _are_activities(re.split(r"[,;\t]", line)):
             return "cupti"
-    return "table" if lines and ("," in lines[0] or "\t" in lines[0] or ";" in lines[0]) else None
+    is_table = bool(lines) and (any(delimiter in lines[0] for delimiter in ",;\t") or _COLUMN.match(text) is not None)
+    return least or ("table" if is_table else None)
 
 
 def _are_activities(cells: list[str]) -> bool:

@@ -15,8 +15,8 @@ class Signs:
 
     Parameters
     ----------
-    headers : tuple of tuple of str
-        Columns of a CSV file's header line; all of one tuple must be there.
+    headers, least : tuple of tuple of str
+        Columns of a CSV file's header line; all of one tuple must be there. `least` counts where no header is known.
     tables : tuple of str
         Tables or views of a SQLite database, of which one is enough; a name that ends in `_` is a prefix.
     files : tuple of str
@@ -28,6 +28,7 @@ class Signs:
     """
 
     headers: tuple[tuple[str, ...], ...] = ()
+    least: tuple[tuple[str, ...], ...] = ()
     tables: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     files_below: tuple[str, ...] = ()
@@ -148,6 +149,10 @@ _RECORDS = (
                 ("Kind", "Operation", "Allocation_Size"),
                 ("Sample_Timestamp", "Dispatch_Id", "Instruction"),
                 ("Node_Id", "Logical_Node_Id", "Agent_Type"),
+            ),
+            least=(
+                ("Kernel_Name", "Start_Timestamp", "End_Timestamp"),
+                ("Kernel_Name", "Counter_Name", "Counter_Value"),
             ),
             files=(
                 "*kernel_trace.csv",

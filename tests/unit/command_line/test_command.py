@@ -11,8 +11,10 @@ import pytest
 import yaml
 
 from causeway.command_line import __main__ as command
+from causeway.command_line.exports_found import FoundExport
 from causeway.command_line.progress import WorkflowProgress, seconds_in_words
 from causeway.command_line.run_workflow import run_workflow
+from causeway.command_line.table_targets import table_targets
 from causeway.core.errors import CausewayError
 from causeway.core.installation import VERSION
 from support import REAL
@@ -403,3 +405,17 @@ def test_what_was_measured_in_a_table_is_the_column_of_durations_unless_named(mo
         written = yaml.safe_load((tmp_path / "out/config.yaml").read_text())
         assert written["targets"] == {"tables": [column]}
         assert ("measured in tables: time_ms" in capsys.readouterr().err) == (column == "time_ms")
+
+
+@pytest.mark.parametrize(
+    ("header", "column"),
+    [
+        ("kernel,duration_ns", "duration_ns"),
+        ("Start (ns),End (ns),Duration (ns),DurChild (ns),Name", "y"),  # ranges of `nsys stats`
+        ("Start (ns),Duration (ns),Name,Result,CorrID,Pid", "y"),  # calls
+    ],
+)
+def test_what_a_profiler_prints_of_calls_or_ranges_is_no_table_of_launches(header, column, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(f"{header}\n{','.join('1' * (header.count(',') + 1))}\n")
+    assert table_targets([FoundExport(path=path, format="table", dataset="x", rank=None)]) == (column,)

@@ -54,6 +54,11 @@ def test_folders_of_tables_are_nsight_systems(data, folder):
         (b"\x00" * 2000, None),
         (b"GIF89a,,,,", "table"),  # one line with commas: its reader will say what is missing
         (b"PAR1....", "table"),
+        (b"duration_ns\n49870\n50110\n", "table"),  # of one column
+        (b"duration_ns\n49870 of\n50110\n", None),
+        (b"Kernel_Name,Dispatch_Id,Start_Timestamp,End_Timestamp\nk,1,10,20\n", "rocprofv3"),
+        (b"Dispatch_Id,Kernel_Name,Duration_ns,Counter_Name,Counter_Value\n", "rocprofv3"),
+        (b"Dispatch_ID,Kernel_Name,Start_Timestamp,End_Timestamp\n", "rocprof"),  # not the least, but its own
         (b"y,x\n1,2\n", "table"),
         (b"\xef\xbb\xbfy;x\n1;2\n", "table"),
         (b'\xef\xbb\xbf"ID","Process ID","Process Name"\n', "ncu"),

@@ -1,7 +1,7 @@
 """What changed from one run to another, step time first: facts of both runs side by side, each once in words."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,8 +19,9 @@ from causeway.findings.first_screen.compared_kernels import (
     is_kernel,
     kernel_details,
 )
+from causeway.findings.first_screen.counted_work import PeakFact
 from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, MOST_OF_RUN, NOTICEABLE
-from causeway.findings.first_screen.words.pair_words import changed_by, of_detail, of_tables, of_tail, pair
+from causeway.findings.first_screen.words.pair_words import changed_by, of_detail, of_peaks, of_tables, of_tail, pair
 from causeway.findings.first_screen.words.run_words import PARTS, detail_words
 from causeway.findings.first_screen.words.run_words import percent as share_words
 
@@ -96,8 +97,8 @@ class ComparedRuns:
 
     Then: what changed between plain tables; what times of whole runs are divided by; what is behind the change of
     kernels, and those of which the slowest launches alone changed; whether kernels were launched with other numbers of
-    threads, and whether all changed alike; the idle share before and after, what is behind most of it; and rates of
-    copies that changed, by direction, GB/s.
+    threads, and whether all changed alike; the idle share before and after, what is behind most of it; rates of copies
+    that changed, by direction, GB/s; and what changed kernels reach of their device, in the recordings that have both.
     """
 
     changes: Sequence[ChangeFact]
@@ -121,13 +122,14 @@ class ComparedRuns:
     idle_shares: tuple[float, float] | None = None
     most_idle: str = ""
     rates: Sequence[tuple[str, float, float]] = ()
+    peaks: Sequence[tuple[PeakFact, PeakFact]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairSide:
     """What is read of one run of a pair beside the comparison: rows of `waiting` and of `operator_summary`, the
     durations of its steps behind the warm-up, mean of their ranks, ns, how many steps there are with the warm-up, its
-    copies by device and direction, and the parts of its devices' time, ns.
+    copies by device and direction, the parts of its devices' time, ns, and what kernels reach of their device.
     """
 
     waiting: Sequence[Row] = ()
@@ -136,6 +138,7 @@ class PairSide:
     recorded_steps: int = 0
     copies: Sequence[Row] = ()
     parts: Mapping[str, int] = field(default_factory=dict)
+    peaks: Sequence[PeakFact] = ()
 
 
 def step_times(rows: Iterable[Row]) -> list[float]:
@@ -225,8 +228,15 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         is_alike=_is_alike(rows, document),
         idle_shares=_idle_shares(document, rows),
         rates=_rates(sides),
+        peaks=_peaks(sides, {kernel_words(_base(row[0])) for row in kernels}),
         most_idle=max(reasons[1].items(), key=lambda pair: pair[1], default=("", 0))[0],
     )
+
+
+def _peaks(sides: Sequence[PairSide], kernels: Container[str]) -> list[tuple[PeakFact, PeakFact]]:
+    """Return what kernels that changed reach of their device, before and after."""
+    before, after = ({fact.kernel: fact for fact in side.peaks} for side in sides)
+    return [(before[name], fact) for name, fact in after.items() if name in before and name in kernels]
 
 
 def _amount(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> Amount:
@@ -497,6 +507,7 @@ def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
             for name, *ns in fact.kernels[:MOST_KERNELS]
         )
         lines.append((f"Kernels that changed beyond their number{_each(fact)}: {named}.", None))
+    lines += [(text, None) for text in map(of_peaks, fact.peaks[:MOST_KERNELS]) if text]
     if fact.tails:
         named = ", ".join(f"{_kernel_words(name)} {of_tail(fact.details[name])}" for name in fact.tails[:MOST_KERNELS])
         lines.append((f"Slowest launches alone changed: {named}.", None))

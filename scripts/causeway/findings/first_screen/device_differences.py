@@ -301,7 +301,7 @@ def apart_fact(tables: RunTables, target: str) -> ApartFact | None:
     facts = [fact for folder in tables.folders for fact in _apart(folder / "counters.parquet", target)]
     best = max((fact.share for fact in facts), default=0.0)
     alike = [fact for fact in facts if fact.share >= ALIKE * best]
-    return min(alike, key=lambda fact: (len(fact.levels), -fact.share, fact.levels), default=None)
+    return min(alike, key=lambda fact: (len(fact.levels), -round(fact.share, 9), -fact.mean, fact.levels), default=None)
 
 
 def _apart(path: Path, target: str) -> list[ApartFact]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from causeway.core.codes import CONSTANT_TARGET, NO_FEATURE
+from causeway.core.codes import ALL_LAUNCHES, CONSTANT_TARGET, GPU_TIME, NO_FEATURE
 from causeway.core.formatting import NANOSECONDS, count, counted, significant, time
+from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import of_table
 from causeway.core.results import read_rows_of_run
 from causeway.core.schemas import Row
@@ -121,6 +122,7 @@ def _side(tables: RunTables) -> PairSide:
         recorded_steps=len({row["step"] for row in rows}),
         copies=tables.efficiency["copies"] if tables.is_timed else (),
         parts=tables.efficiency["waterfall_ns"] if tables.is_timed else {},
+        peaks=peak_facts(tables, MOST_PEAKS),
     )
 
 
@@ -129,6 +131,7 @@ def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[str
     sides = []
     for side in ("baseline", "candidate"):
         home = results / document[side]["dataset"]
+        tables = RunTables(dataset=home.name, folders=sorted((home / "tables").glob("*")))
         waiting, operators, steps = (home / f"{name}.parquet" for name in ("waiting", "operator_summary", "steps"))
         step_rows = read_table(steps, "steps").to_pylist() if steps.is_file() else []
         sides.append(
@@ -139,6 +142,7 @@ def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[str
                 recorded_steps=len({row["step"] for row in step_rows}),
                 copies=(efficiency := _efficiency(home / "efficiency.json")).get("copies", ()),
                 parts=efficiency.get("waterfall_ns", {}),
+                peaks=peak_facts(tables, MOST_PEAKS),
             )
         )
     fact = compared_runs(document, rows, sides)
@@ -317,9 +321,10 @@ def _not_searched(tables: RunTables) -> list[ScreenLine]:
     if not refused:
         return []
     most = max(search.graph["n_rows"] for search in refused)
-    words_ = (
-        f"{counted(len(refused), 'kernel')}, with at most {counted(most, 'launch')} each: too few to search for causes."
-    )
+    of = f"{counted(len(refused), 'kernel')}, with at most {counted(most, 'launch')} each"
+    if any(map(_is_without_kernels, tables.targets.values())):
+        of = f"At most {counted(most, 'row')}"
+    words_ = f"{of}: too few to search for causes."
     return [ScreenLine(question=NOT_SEARCHED, answer=words_)]
 
 
@@ -336,17 +341,23 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         total = math.fsum(row["value_sum"] for row in rows)
         path = f"{tables.dataset}/{target}/kernels.parquet"
         of = f"{counted(launches, 'launch')} of {counted(len(rows), 'kernel')}"
+        if is_table and _is_without_kernels(rows):
+            of = counted(launches, "row")
         if unit in NANOSECONDS:
+            each = f", {_each(rows[0], NANOSECONDS[unit])} each" if is_table and len(rows) == 1 else ""
             lines.append(
                 ScreenLine(
                     question=RUN,
-                    answer=f"{of}, {time(total)} in all; no time line, so idle time is not known.",
+                    answer=f"{of}, {time(total)} in all{each}; no time line, so idle time is not known.",
                     ns=round(total),
                     query=of_table("sum(value_sum)", path),
                 )
             )
             if len(rows) > 1 or not is_table:
                 answer = work_words.of_work(class_facts_of(rows), kernel_facts_of(rows))
+                most = max(rows, key=lambda row: row["value_sum"])
+                if is_table and most["launches"] > 1:
+                    answer += f" Launches of {kernel_words(most['short_name'])}: {_each(most, NANOSECONDS[unit])}."
                 lines.append(ScreenLine(question=FILLS, answer=answer, ns=round(total)))
     lines += [
         ScreenLine(question=STEP, answer=run_words.of_calls(rank, len(tables.steps["by_calls"])))
@@ -358,21 +369,37 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
     ]
     if not lines or is_table:
         lines += _of_table(tables, said=bool(lines))
+    elif (apart := apart_fact(tables, GPU_TIME)) is not None:
+        answer = work_words.of_apart(apart, GPU_TIME, tables.units.get(GPU_TIME, "ns"))
+        lines.append(ScreenLine(question=VARIES, answer=answer))
     rows = sum(export["tables"].get("counters", 0) for export in tables.capabilities)
     if rows and not any(line.question == RUN for line in lines):
-        answer = f"{counted(rows, 'launch')} with counters; without durations, so where the time goes is not known."
+        held = "with counters" if any(export["values"] for export in tables.capabilities) else "without a value"
+        answer = f"{counted(rows, 'launch')} {held}; without durations, so where the time goes is not known."
         lines.append(ScreenLine(question=RUN, answer=answer))
         lines += [
             ScreenLine(question=FILLS, answer=work_words.of_counter(fact)) for fact in counter_facts(tables, MOST_PEAKS)
         ]
     asked = [line.question for line in lines]
-    if (asked == [RUN] or (asked == [RUN, FILLS] and lines[0].ns)) and (means := counter_means(tables, MOST_MEANS)):
+    is_bare = asked == [RUN] or (asked == [RUN, FILLS] and lines[0].ns and not is_table)
+    if is_bare and (means := counter_means(tables, MOST_MEANS)):
         lines.append(ScreenLine(question=FILLS, answer=work_words.of_means(means)))
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
         for step in map(of_rule, rule_facts(tables)[:MOST])
     ]
     return lines
+
+
+def _each(row: Row, ns: float) -> str:
+    """Return the median and the ends of the times of a kernel's launches, whose unit is so many ns."""
+    median, least, most = (time(row[f"value_{name}"] * ns) for name in ("median", "min", "max"))
+    return f"median {median}, {least} to {most}"
+
+
+def _is_without_kernels(rows: Sequence[Row]) -> bool:
+    """Return whether rows of kernels are those of a table that names none: they may be of anything, as of epochs."""
+    return [row["name"] for row in rows] == [ALL_LAUNCHES]
 
 
 def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:

@@ -93,7 +93,7 @@ class PassReader(AmdReader):
         super().__init__(sink, options, form)
         self.store.times_tell = False  # rocprofiler-compute gives counters the times of its timing run
         self.kernels: dict[str, int] = {}
-        self.rounded = self.other_clock = 0
+        self.rounded = self.other_clock = self.torn = 0
         self.together: set[str] = set()
 
     def columns_of(self, path: Path) -> list[str]:
@@ -146,6 +146,7 @@ class PassReader(AmdReader):
             raise
         self.sink.issues.add("rounded_times", self.rounded, self.rules["duration"])
         self.sink.issues.add("other_clock", self.other_clock)
+        self.sink.issues.add("torn_times", self.torn)
         if self.failure:
             raise self.failure
         if not (self.sink.n_launches or self.sink.has_counters):
@@ -210,7 +211,7 @@ class PassReader(AmdReader):
     def _file(self, table: Pass, label: str, counters: bool) -> None:
         """Read one file: a timing run, or a pass with counters."""
         processes: dict[int, int] = {}
-        rounded = outside = 0  # the same launches in every pass: the most of any pass counts
+        rounded = outside = torn = 0  # the same launches in every pass: the most of any pass counts
         stem = table.path.name.partition(".")[0]
         renamed = {name: f"{stem} {name}" for name in self.qualified}
         names = [renamed.get(name, name) for name in table.counters]
@@ -224,6 +225,7 @@ class PassReader(AmdReader):
                         table.ours["start"], table.ours["stop"]
                     )
                     rounded += int(columns["rounded"].sum())
+                    torn += self._without_torn(columns)
                     outside += self._queue(columns)
                 if table.counts or table.again:
                     self._counters(table, batch, columns, names, measured)
@@ -233,6 +235,7 @@ class PassReader(AmdReader):
             self.failure = self.failure or file.failure
         self.rounded = max(self.rounded, rounded)
         self.other_clock = max(self.other_clock, outside)
+        self.torn = max(self.torn, torn)
         self.done += table.path.stat().st_size
 
     def _launch_columns(self, table: Pass, batch, processes: dict[int, int], label: str) -> dict[str, np.ndarray]:
@@ -259,6 +262,18 @@ class PassReader(AmdReader):
             columns["device"] = np.zeros(len(names), np.int64)
         return columns
 
+    def _without_torn(self, columns: dict[str, np.ndarray]) -> int:
+        """Take away times of launches that outlast what their clock, which runs from the host's start, counts before;
+        return how many there are.
+        """
+        start = columns["start"]
+        stop = columns["stop"]
+        torn = (start != NULL) & (stop != NULL) & (stop - start > start) & bool(self.rules.get("since_boot"))
+        for name in ("start", "stop"):
+            columns[name] = np.where(torn, NULL, columns[name])
+        columns["rounded"] = columns["rounded"] | torn  # both are counted elsewhere, not as rows without a time
+        return int(torn.sum())
+
     @staticmethod
     def _queue(columns: dict[str, np.ndarray]) -> int:
         """Add the queue delay, from the dispatch of a launch to its begin; return how many launches have times of
@@ -278,7 +293,7 @@ class PassReader(AmdReader):
         return int(outside.sum())
 
     def _launches(self, columns: dict[str, np.ndarray], counters: bool) -> None:
-        kept = ~columns["rounded"]  # the others are counted as rounded, not as rows without a time
+        kept = ~columns["rounded"]
         columns = {name: column[kept] for name, column in columns.items()}
         times = {"start_ns": columns["start"], "end_ns": columns["stop"], "queue_ns": columns["queue"]}
         of_sink = {name: column for name, column in columns.items() if name != "correlation"}

@@ -178,9 +178,10 @@ def short_name(name: str) -> str:
 
     Where that is the name of many kernels (`cutlass::Kernel<cutlass_80_tensorop_...>`), the short name of the first
     type among the template's arguments follows in brackets, else its namespace comes before it (`gemvx::kernel`).
-    Kernels of Kokkos are named after their functor and its tag (`ParallelFor<PairLJCut, TagCompute>`).
+    Kernels of Kokkos are named after their functor and its tag (`ParallelFor<PairLJCut, TagCompute>`). A name with a
+    colon before a blank is a text, as tables have it (`K1: naive`), and stays.
     """
-    if name == UNNAMED or _MEMORY.search(name):
+    if name == UNNAMED or _MEMORY.search(name) or ": " in name:
         return name
     qualified, arguments = qualified_name(name)
     last = qualified.rstrip(":").rsplit("::", 1)[-1] or qualified

@@ -47,6 +47,14 @@ _LAUNCH = re.compile(
 """The line with which a printed page begins a launch."""
 _PROCESS = re.compile(r"\[(\d+)\] \S+@\S+\s*")
 _ESTIMATE = re.compile(r"\s*OPT\s+Est\. (Local )?Speedup: ([\d.,]+)%\s*")
+_UNITS = (  # Nsight Compute's base unit by parts of a metric's name
+    (re.compile(r"\.pct|\.ratio_pct|pct_of_peak"), "%"),
+    (re.compile(r"cycles_elapsed\.\w+\.per_second$"), "hz"),
+    (re.compile(r"bytes.*\.per_second$"), "byte/second"),
+    (re.compile(r"time_duration"), "nsecond"),
+    (re.compile(r"__t?_?bytes(?:_\w+)?\.(?:sum|avg|max|min)$"), "byte"),
+    (re.compile(r"cycles_elapsed\.\w+$"), "cycle"),
+)
 ADVICE = (
     "Capture again with `ncu --csv --page details` (or raw) and check that kernels run; the messages in the file say"
     " what went wrong."
@@ -147,6 +155,15 @@ def _write_rows(path: Path, made: Path) -> None:
                     rows.writerow([launch, process, *of_launch, section, *cells, "", "", "", ""])
             else:
                 spans = []
+
+
+def unit_by_name(metric: str) -> str:
+    """Return the base unit of a metric of which the page has no unit, empty where its name does not tell it.
+
+    >>> unit_by_name("gpu__time_duration.sum"), unit_by_name("sm__throughput.avg.pct_of_peak_sustained_elapsed")
+    ('nsecond', '%')
+    """
+    return next((unit for pattern, unit in _UNITS if pattern.search(metric)), "")
 
 
 def other_page(source: str, line: int) -> ExportError:
@@ -347,7 +364,7 @@ class NcuReader:
         if metric:
             launch = self._launch(row)
             section = row[columns["section"]] if "section" in columns else ""
-            unit = row[columns["unit"]] if "unit" in columns else ""
+            unit = row[columns["unit"]] if "unit" in columns else unit_by_name(metric)
             self._value(launch, section, metric, unit, row[columns["value"]])
         elif self.rule_columns and len(row) == self.width:
             self._rule(row)

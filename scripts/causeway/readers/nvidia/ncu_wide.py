@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.codes import GPU_TIME
+from causeway.core.codes import ALL_LAUNCHES, GPU_TIME
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.files.yaml_files import column_map
@@ -37,7 +37,7 @@ from causeway.readers.common.numbers import (
 )
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_lines import CsvLines, delimiter_of
-from causeway.readers.nvidia.ncu_long import other_page
+from causeway.readers.nvidia.ncu_long import other_page, unit_by_name
 from causeway.readers.sink.counter_table import duration_ns, name_metrics, with_duration
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
@@ -46,19 +46,8 @@ BLOCK_VALUES = 1 << 20
 HEADERS = (["ID", "Process ID"], ["ID", "Kernel Name"])
 """How a page's header begins: in full, or without the columns of processes and hosts."""
 
-NO_KERNEL = "(all launches)"
-"""The kernel of a page without kernel names."""
-
 ADVICE = "Capture again with `ncu --csv --page raw` and check that kernels run."
 _METRIC = re.compile(r"[a-z0-9]+__[\w.\[\]]+$")
-_PIVOT_UNITS = (  # Nsight Compute's base unit by parts of a metric's name
-    (re.compile(r"\.pct|\.ratio_pct|pct_of_peak"), "%"),
-    (re.compile(r"cycles_elapsed\.\w+\.per_second$"), "hz"),
-    (re.compile(r"bytes.*\.per_second$"), "byte/second"),
-    (re.compile(r"time_duration"), "nsecond"),
-    (re.compile(r"__t?_?bytes(?:_\w+)?\.(?:sum|avg|max|min)$"), "byte"),
-    (re.compile(r"cycles_elapsed\.\w+$"), "cycle"),
-)
 
 
 def probe(path: Path) -> bool:
@@ -244,7 +233,7 @@ class WideReader:
     def _unit(self, index: int, name: str) -> str:
         if self.page.units and not self.page.pivot:
             return self.page.units.get(index, "")
-        return next((unit for pattern, unit in _PIVOT_UNITS if pattern.search(name)), "")
+        return unit_by_name(name)
 
     def hand_over(self) -> None:
         """Describe the columns and give the rows to the sink, which takes them when it writes."""
@@ -310,7 +299,7 @@ class WideReader:
         if cycles:
             elapsed, per_second = cycles
             values[GPU_TIME] = duration_ns(values[elapsed], values[per_second])
-        kernels = [row[position["kernel"]] if "kernel" in position else NO_KERNEL for row in rows]
+        kernels = [row[position["kernel"]] if "kernel" in position else ALL_LAUNCHES for row in rows]
         device = with_null(integer(row[position["device"]]) for row in rows) if "device" in position else None
         process = np.array([codes[row[position["process"]] if "process" in position else ""] for row in rows])
         kernel = np.array([self.sink.kernel(name) for name in kernels])

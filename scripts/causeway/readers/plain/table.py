@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from causeway.core.codes import ALL_LAUNCHES
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.files.yaml_files import column_map
@@ -28,13 +29,11 @@ from causeway.readers.sink.counter_table import TAKEN
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
 
-ALL_LAUNCHES = "(all launches)"
-"""The kernel of a table without a kernel column."""
-
 TELEMETRY_ADVICE = "Name it in a sheet of telemetry (docs/telemetry.md), beside the export of a run."
 
 _DURATION = re.compile(
-    r"(?:[A-Za-z_][A-Za-z0-9_.]*_)?(?:duration|time|latency|elapsed|runtime)_(?:ns|us|ms|s)", re.IGNORECASE
+    r"(?!.*(?:start|stamp))(?:[A-Za-z_][A-Za-z0-9_.]*_)?(?:duration|time|latency|elapsed|runtime)_(?:[num]?s|sec|seconds)",
+    re.IGNORECASE,
 )
 """Names of columns that hold how long something took, and in which unit."""
 
@@ -115,8 +114,9 @@ class TableReader:
             have = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
             plain = [name for name in columns if name.isprintable() and not set(name) & {"'", '"', "\\"}]
             name = next((name for name in plain if name in self.table.numeric and _TIME.match(name)), "COLUMN")
-            choice = f"targets.tables=[{name}]" if name.isidentifier() else f"'targets.tables=[\"{name}\"]'"
-            advice = f"Rename the column, or name it: `causeway run FILE --set {choice}`."
+            advice = f"Rename the column, or name it: `causeway run FILE --set targets.tables=[{name}]`."
+            if not name.isidentifier():  # no name of a target
+                advice = f'Rename the column that was measured ("{name}"?), as to duration_us, which is then read.'
             if tool := _telemetry(columns):
                 advice += f" Is it telemetry of {tool}? {TELEMETRY_ADVICE}"
             raise self._error(
@@ -269,11 +269,11 @@ class TableReader:
 def _unit(name: str) -> str:
     """Return the unit of time that the name of a column ends in.
 
-    >>> _unit("duration_ns"), _unit("latency_us"), _unit("y"), _unit("launches")
-    ('ns', 'us', '', '')
+    >>> _unit("duration_ns"), _unit("latency_us"), _unit("time_sec"), _unit("y"), _unit("launches")
+    ('ns', 'us', 's', '', '')
     """
-    ending = re.search(r"_(ns|us|ms|s)$", name)
-    return ending[1] if ending else ""
+    ending = re.search(r"_(?:(ns|us|ms|s)|sec|seconds)$", name)
+    return (ending[1] or "s") if ending else ""
 
 
 def numbers(column: pa.Array) -> pa.Array:

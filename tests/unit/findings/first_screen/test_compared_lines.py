@@ -1,5 +1,6 @@
 """The lines of a compared pair on the first screen. Numbers are worked by hand."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import first_screen_samples as made
@@ -7,8 +8,10 @@ from first_screen_samples import MS, tables
 
 from causeway.findings.first_screen import compared
 from causeway.findings.first_screen.compared import Amount, PairSide, compared_runs, of_comparison
+from causeway.findings.first_screen.counted_work import PeakFact
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan_of_pair
+from causeway.findings.first_screen.words.pair_words import of_peaks
 
 
 def lines_of(**changes):
@@ -37,7 +40,7 @@ def lines_of(**changes):
 
 def fact_of_kernels():
     fact = {"models": ("2 x GPU",) * 2, "changes": (), "operators": (), "calls": (), "exposed": (), "has_repeats": True}
-    return SimpleNamespace(**fact, tables=None, amount=Amount(), details={}, tails=())
+    return SimpleNamespace(**fact, tables=None, amount=Amount(), details={}, tails=(), peaks=())
 
 
 def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():
@@ -286,7 +289,7 @@ def test_tables_are_told_at_equal_settings_with_their_mix_and_what_it_came_with(
         "norm −6.1 % [-6.2, -6] with equal rows, beyond noise: mean 80 µs to 141 µs, median 68 µs to 197 µs, p99 216 µs"
         " to 205 µs. Of +61 µs a launch, +70 µs [+63 µs, +76 µs] came with rows (mean 20,000 to 44,000) and −7 µs"
         " [+63 µs, +76 µs] is the kernel itself.",
-        "Mix of rows, share of rows: 64 50 % to 20 %, 4096 50 % to 80 %.",
+        "Mix in column rows: 64 50 % to 20 %, 4096 50 % to 80 %.",
     ]
 
 
@@ -300,3 +303,13 @@ def test_of_equal_tables_that_nothing_changed_is_told():
         "No change beyond noise, of 2 kernels, fft most: +0.2 % [-0.3, 0.7] with equal rows; median 100 ns to 100 ns, p99"
         " 110 ns to 111 ns."
     ]
+
+
+def test_what_changed_kernels_reach_of_their_device_is_told_before_and_after():
+    before = PeakFact(kernel="jacobi", total_ns=2 * MS, launches=5, compute=0.315, memory=0.482, occupancy=0.246)
+    after = PeakFact(kernel="jacobi", total_ns=MS, launches=5, compute=0.509, memory=0.779, occupancy=None)
+    assert of_peaks((before, after)) == "jacobi, of the device's peak: compute 32 % to 51 %, memory 48 % to 78 %."
+    assert of_peaks((before, before)) == ""
+    sides = [PairSide(peaks=[before]), PairSide(peaks=[after, replace(after, kernel="axpy")])]
+    assert compared._peaks(sides, {"jacobi", "axpy"}) == [(before, after)]
+    assert compared._peaks(sides, {"axpy"}) == []

@@ -464,3 +464,41 @@ def test_a_jump_on_one_rank_alone_is_found_and_its_rank_said(tmp_path):
         "gemm: 1 µs in the first tenth of launches on rank 1 alone, 1.24 µs in the last: a jump that stays,"
         " at 152 µs, not noise."
     )
+
+
+def measured(rows, unit="ms", kind="table", **changes):
+    """Return the answers of a run without a time line."""
+    capabilities = [{"kind": kind, "tables": {"counters": 1}, "values": {}}]
+    found = tables(capabilities=capabilities, efficiency={"why": "absent"}, **changes)
+    found = replace(found, targets={"time": rows}, units={"time": unit}, searches=())
+    return [line.answer for line in plan(DatasetFacts(found))]
+
+
+def test_rows_of_a_table_without_kernels_are_no_launches():
+    """Epochs were told as launches of one kernel."""
+    row = made.kernel() | {"launches": 30, "value_sum": 1280.0}
+    row |= {"value_median": 42.0, "value_min": 41.5, "value_max": 61.2}
+    first, *_ = measured([row | {"name": "(all launches)"}])
+    assert (
+        first
+        == "30 rows, 1.28 s in all, median 42 ms, 41.5 ms to 61.2 ms each; no time line, so idle time is not known."
+    )
+    assert measured([row])[0].startswith("30 launches of 1 kernel, 1.28 s in all, median 42 ms")
+    fills = measured([row, row | {"value_sum": 80.0, "short_name": "other"}])[1]
+    assert fills.endswith(f"Launches of {row['short_name']}: median 42 ms, 41.5 ms to 61.2 ms.")
+
+
+def test_counters_of_which_none_has_a_value_are_told_so():
+    (answer,) = measured([], kind="counters")
+    assert answer == "1 launch without a value; without durations, so where the time goes is not known."
+
+
+def test_a_device_on_which_the_same_launches_take_longer_is_told_of_counters(tmp_path):
+    times = [(device, 100.0 + 30 * device + at % 3) for at in range(12) for device in (0, 1)]
+    rows = [{"configuration": 0, "device": device, "gpu_time": ns, "dram_clock": 1.6 - device} for device, ns in times]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "counters.parquet")
+    written(tmp_path, "configurations", [{"configuration": 0}])
+    written(tmp_path, "kernels", [{"short_name": "k"}])
+    *_, apart = measured([made.kernel()], "ns", "counters", folders=[tmp_path])
+    assert apart.startswith("device 1: mean gpu_time of 12 rows 131 ns, 101 ns in the others (+30 %).")
+    assert "There dram_clock is 0.6, elsewhere 1.6." in apart

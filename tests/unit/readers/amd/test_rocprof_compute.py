@@ -230,6 +230,21 @@ def test_counter_files_of_rocprofv2_have_a_launch_configuration_and_no_counters_
     assert {name: shape[name] for name in wanted} == wanted
 
 
+@pytest.mark.parametrize("start", [0, 7])
+def test_a_launch_does_not_outlast_the_time_since_its_host_began(start, tmp_path):
+    """rocprofv2 wrote 7 and 30064771072 for each launch, which was one launch of 30 s."""
+    path = tmp_path / "counters.csv"
+    row = f"9,9,4096,256,k(int*) (.kd),{start},30064771072"
+    path.write_text(
+        "Dispatch_ID,GPU_ID,PID,TID,Grid_Size,Workgroup_Size,Kernel_Name,Start_Timestamp,End_Timestamp,SQ_WAVES\n"
+        f"1,3,{row},64\n2,3,{row},65\n"
+    )
+    export = Read(path, tmp_path / "e")
+    assert (export.status, export.capabilities["kind"], export.count("torn_times")) == ("read", "counters", 2)
+    assert export.counters.column("sq_waves").to_pylist() == [64.0, 65.0]
+    assert set(export.counters.column("start_ns").to_pylist()) == {None}
+
+
 @pytest.mark.parametrize(
     ("text", "value", "rounded"),
     [

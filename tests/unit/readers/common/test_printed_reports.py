@@ -72,6 +72,23 @@ REPORTS = {  # what it is, a part of what to do, text
         "--csv",
         "Time(%),Time,Calls,Avg,Min,Max,Name\n60%,6ms,2,3ms\n",
     ),
+    "nvprof without its head": ("a summary of nvprof", "--csv", " GPU activities:   15.95%  1.7s  28  61us  k\n"),
+    "nvprof of nothing": ("a profile of nvprof without a kernel", "child", f"{NVPROF}No kernels were profiled.\n"),
+    "rocprofv2": (
+        "launches as rocprofv2 prints them",
+        "plugin",
+        'Dispatch_ID(0), GPU_ID(2), Kernel_Name("k"), SQ_CYCLES(9)\n',
+    ),
+    "rocprof-compute analyze": (
+        "a page that `rocprof-compute analyze` prints",
+        "pmc_perf.csv",
+        "INFO\n0. Top Stats\n0.1 Top Kernels\n",
+    ),
+    "Nsight Compute without ID": (
+        "the page of Nsight Compute without its column ID",
+        "ncu --csv",
+        '"Process ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n"4","k","Threads","thread","1"\n',
+    ),
     "nvprof in columns": ("a summary of nvprof", "--csv", f"{NVPROF}Time(%)      Time     Calls       Avg  Name\n"),
     "nvprof's trace in columns": (
         "a trace of nvprof in columns",

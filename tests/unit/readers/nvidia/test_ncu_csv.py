@@ -178,6 +178,21 @@ def test_a_page_without_the_columns_of_processes_and_hosts_is_read(tmp_path):
     assert Read(plain, tmp_path / "p").capabilities["format"] == "table"
 
 
+def test_a_page_without_the_column_of_units_has_those_of_its_metrics(tmp_path):
+    """62.5 % of peak was 6250 %."""
+    path = tmp_path / "few.csv"
+    name = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+    path.write_text(
+        '"ID","Process ID","Kernel Name","Metric Name","Metric Value"\n'
+        f'"1","42","k()","gpu__time_duration.sum","1250"\n"1","42","k()","{name}","62.5"\n'
+    )
+    counters = Read(path, tmp_path / "e").counters
+    assert (counters.column("gpu_time").to_pylist(), counters.column("sm_throughput").to_pylist()) == (
+        [1250.0],
+        [0.625],
+    )
+
+
 def test_several_captures_in_one_file_and_several_processes(tmp_path):
     path = write(
         tmp_path / "x.csv",

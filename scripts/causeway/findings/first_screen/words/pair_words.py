@@ -7,6 +7,7 @@ from causeway.core.names.kernel_words import LONGEST, kernel_words
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import INCONCLUSIVE, SAME
 from causeway.findings.first_screen.compared_kernels import ComparedTables, KernelChange, KernelDetail, MixFact
+from causeway.findings.first_screen.counted_work import PeakFact
 from causeway.findings.first_screen.words.run_words import percent
 
 MOST_KERNELS = 3
@@ -31,6 +32,16 @@ def pair(words: str, before: float, after: float) -> str:
     'Idle 0 to 1.5 µs'
     """
     return f"{words} {time(before) if before else '0'} to {time(after) if after else '0'}"
+
+
+def of_peaks(facts: tuple[PeakFact, PeakFact]) -> str:
+    """Return what a kernel reaches of its device before and after, where both are recorded and differ; else nothing."""
+    parts = []
+    for name in ("compute", "memory", "occupancy"):
+        before, after = (getattr(fact, name) for fact in facts)
+        if before is not None and after is not None and percent(before) != percent(after):
+            parts.append(f"{name} {percent(before)} to {percent(after)}")
+    return f"{facts[1].kernel}, of the device's peak: {', '.join(parts)}." if parts else ""
 
 
 def of_tables(fact: ComparedTables) -> list[tuple[str, str | None]]:
@@ -130,4 +141,4 @@ def _came_with(part: Row) -> str:
 
 def _of_mix(fact: MixFact) -> str:
     shares = [f"{value} {percent(before)} to {percent(after)}" for value, before, after in fact.shares[:MOST_VALUES]]
-    return f"Mix of {fact.column}, share of rows: {', '.join(shares)}."
+    return f"Mix in column {fact.column}: {', '.join(shares)}."
