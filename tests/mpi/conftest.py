@@ -10,16 +10,14 @@ from ranks_of_many_sizes import DIVISIONS, make
 
 from causeway.levels.pyramid import build as building
 from progress import run_by_progress
-from support import compile_checkout
 from variability_tables import launcher
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def mpi():
-    """Skip where no MPI launcher is at hand; compile before, as ranks that start at once would each do it."""
+    """Skip where no MPI launcher is at hand."""
     if launcher() is None:
         pytest.skip("no mpiexec beside this Python or on PATH: install mpich from the lock")
-    compile_checkout()
 
 
 @pytest.fixture(scope="session", params=[3, pytest.param(7, marks=pytest.mark.slow)], ids="up to {} ranks".format)
