@@ -55,10 +55,12 @@ def pytest_collection_modifyitems(items):
     own: ten minutes pass on a busy machine before a sound run has ended.
     """
     folders = [*LONG, "unit"]
+    files = {item.path for item in items}
+    positions = {path: folders.index(path.relative_to(TESTS).parts[0]) for path in files}
     for item in items:
-        if item.path.relative_to(TESTS).parts[0] in LONG:
+        if positions[item.path] < len(LONG):
             item.add_marker(pytest.mark.timeout(LONG_S), append=False)
-    items.sort(key=lambda item: folders.index(item.path.relative_to(TESTS).parts[0]))
+    items.sort(key=lambda item: positions[item.path])
 
 
 CHECK_COMPILED = "--check-compiled"

@@ -58,10 +58,16 @@ def copy_checkout(folder):
 @functools.cache
 def compile_checkout():
     """Compile this checkout's modules where that has not been done, and the functions in them that numba compiles: else
-    each copy does so anew. The workers of the suite begin at places far apart and find what the others have compiled.
+    each copy, and each rank of a program under MPI, does so anew. The workers of the suite begin at places far apart and
+    find what the others have compiled.
     """
+    sources = sorted((ROOT / "scripts").rglob("*.py"))
+    states = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in sources]
+    state = hashlib.sha256(repr([sys.version, os.environ.get("NUMBA_CACHE_DIR"), states]).encode()).hexdigest()
+    done = ROOT / ".pytest_cache" / "compiled"
+    if done.is_file() and done.read_text(encoding="utf-8") == state:
+        return
     compileall.compile_dir(ROOT / "scripts", quiet=1)
-    sources = sorted((ROOT / "scripts" / "causeway").rglob("*.py"))
     with_numba = [path for path in sources if "numeric.compiled import" in path.read_text(encoding="utf-8")]
     names = [".".join(path.relative_to(ROOT / "scripts").with_suffix("").parts) for path in with_numba]
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -74,6 +80,8 @@ def compile_checkout():
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPATH"] = str(ROOT / "scripts")
     subprocess.run([sys.executable, "-c", imported, *names], check=True, env=environment)
+    done.parent.mkdir(exist_ok=True)
+    done.write_text(state, encoding="utf-8")
 
 
 def snakemake_command(folder, *arguments, config=None, root=ROOT):

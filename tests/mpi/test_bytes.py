@@ -12,6 +12,7 @@ import pytest
 
 from causeway.core.tables import read_table
 from progress import run_by_progress
+from support import compile_checkout
 from variability_tables import command, digests, export_from_nsys, launcher, run_here, write_clocks, write_export
 
 TRACED = ("kernel_variability", "memory_stall")
@@ -181,8 +182,9 @@ def forms(request):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory, request, forms):
     """Write every case once and run all of them in one session per form; return a function that gives the folders of
-    a case.
+    a case. Functions are compiled before, as each of the ranks, which start at once, would do it.
     """
+    compile_checkout()
     base = tmp_path_factory.mktemp("bytes")
     case_of = {}
     for case in CASES:

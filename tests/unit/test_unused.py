@@ -22,6 +22,8 @@ UNUSED = {
     "causeway.fleet.deployment.deploy.prepare": "called by hand to make a trial deployment, as docs/fleet.md describes",
 }
 """What no program names, with the reason why it stays."""
+MOST_TAKEN = 20
+"""Times that a method takes attributes of its own name, at most: one whose name is taken as often is used."""
 
 
 def names_in(tree):
@@ -57,10 +59,12 @@ def takes(method):
     return names_in(method)[1][method.name]
 
 
-def calls_own_methods_alone(node, classes):
-    """Return whether no other library calls a class's methods, and the class none by a name that it puts together."""
+def calls_own_methods_alone(node, lines, classes):
+    """Return whether no other library calls a class's methods, and the class, which `lines` of its file hold, none by a
+    name that it puts together.
+    """
     bases = {ast.unparse(base).split("[")[0] for base in node.bases}
-    return bases <= classes and "getattr(self, f" not in ast.unparse(node)
+    return bases <= classes and "getattr(self, f" not in "\n".join(lines[node.lineno - 1 : node.end_lineno])
 
 
 def targets(node):
@@ -79,7 +83,9 @@ def unused():
     """
     programs = {path: tree_of(path) for path in [*SCRIPTS.rglob("*.py"), *(ROOT / "docs").glob("*.py")]}
     found = {path: names_in(tree) for path, tree in programs.items()}
-    taken = sum((one[1] for one in found.values()), Counter())
+    taken = Counter()
+    for _, own, _ in found.values():
+        taken.update(own)
     imported = set().union(*(one[2] for one in found.values()))
     for path in [ROOT / "Snakefile", *(ROOT / "rules").rglob("*.smk")]:
         text = path.read_text(encoding="utf-8")
@@ -89,6 +95,7 @@ def unused():
     classes = {node.name for tree in programs.values() for node in tree.body if isinstance(node, ast.ClassDef)}
     left = set()
     for path in PACKAGE.rglob("*.py"):
+        lines = path.read_text(encoding="utf-8").splitlines()
         parts = path.relative_to(SCRIPTS).with_suffix("").parts
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         for node in programs[path].body:
@@ -100,9 +107,10 @@ def unused():
                 outside = [taken[name] or (module, name) in imported for name in group]
                 if not any(outside) and not any(found[path][0][name] > reads(node, name) for name in group):
                     left |= {f"{module}.{name}" for name in group}
-            if isinstance(node, ast.ClassDef) and calls_own_methods_alone(node, classes):
+            if isinstance(node, ast.ClassDef) and calls_own_methods_alone(node, lines, classes):
                 methods = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name[:2] != "__"]
-                left |= {f"{module}.{node.name}.{one.name}" for one in methods if taken[one.name] <= takes(one)}
+                seldom = [one for one in methods if taken[one.name] < MOST_TAKEN]
+                left |= {f"{module}.{node.name}.{one.name}" for one in seldom if taken[one.name] <= takes(one)}
     return left
 
 

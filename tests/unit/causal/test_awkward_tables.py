@@ -15,6 +15,7 @@ from causeway.core.tables import read_json, read_table, write_json
 from causeway.readers.normalise import normalise
 from variability import bin_launches
 
+pytestmark = pytest.mark.usefixtures("rough_shares")
 CAUSES = {
     "batches": 1,
     "kernels_share": 0.99,
@@ -83,6 +84,7 @@ def causes(graph):
     }
 
 
+@pytest.mark.usefixtures("exact_shares")
 @pytest.mark.parametrize("name", ["sequence_length", "x1"])
 def test_the_length_of_sequences_has_its_total_effect_without_configuration(tmp_path, name):
     """It acts through a counter. Its total effect is the slope of a regression on it alone, as it is set at random."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from whole_way import causes_of, documents_of
 
+pytestmark = pytest.mark.usefixtures("rough_shares")
 LAUNCHES = 900
 """Per kernel."""
 SIZES = {"matmul_m", "shape_elements", "shape_bytes"}

@@ -12,7 +12,7 @@ from causeway.readers.normalise import normalise
 
 
 class Read:
-    """One export, read: `capabilities`, and tables by name."""
+    """One export, read: `capabilities`, and tables by name, each of which is read when it is first asked for."""
 
     def __init__(self, path: Path, folder: Path, **row) -> None:
         self.folder = folder
@@ -20,7 +20,8 @@ class Read:
 
     def __getattr__(self, table: str) -> pa.Table:
         assert table in self.names, f"no table {table}; there are {sorted(self.names)}, and the error {self.error}"
-        return pq.read_table(self.folder / f"{table}.parquet")
+        read = self.__dict__[table] = pq.read_table(self.folder / f"{table}.parquet")
+        return read
 
     @property
     def status(self) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import itertools
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -43,9 +44,11 @@ def content_of(folder):
     return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
 
-def fails_and_recovers(path, folder, monkeypatch, fault, where):
-    """Assert that a fault at `where` (object, name) fails the reading and leaves nothing but what stood there."""
-    Read(path, folder)
+def fails_and_recovers(path, sound, folder, monkeypatch, fault, where):
+    """Assert that a fault at `where` (object, name) fails the reading and leaves nothing but what stood there: what a
+    `sound` export of the same content gave.
+    """
+    shutil.copytree(sound.folder, folder)
     expected = content_of(folder)
     with monkeypatch.context() as patch:
         patch.setattr(*where, failing(fault))
@@ -58,25 +61,26 @@ def fails_and_recovers(path, folder, monkeypatch, fault, where):
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_each_fault_of_writing(tmp_path, monkeypatch, fault):
+def test_each_fault_of_writing(tmp_path, monkeypatch, fault, sound):
     (tmp_path / "in").mkdir()
-    path = LAYOUTS["nsys.sqlite"](tmp_path / "in", "k", 24)
-    fails_and_recovers(path, tmp_path / "t", monkeypatch, FAULTS[fault], (pq.ParquetWriter, "write_table"))
+    path = LAYOUTS["nsys.sqlite"](tmp_path / "in", "kernel_of_mine(int)", 24)
+    where = (pq.ParquetWriter, "write_table")
+    fails_and_recovers(path, sound("nsys.sqlite"), tmp_path / "t", monkeypatch, FAULTS[fault], where)
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_a_full_disk_at_the_end_of_every_layout(tmp_path, monkeypatch, name):
+def test_a_full_disk_at_the_end_of_every_layout(tmp_path, monkeypatch, name, sound):
     (tmp_path / "in").mkdir()
-    path = LAYOUTS[name](tmp_path / "in", "k", 24)
-    fails_and_recovers(path, tmp_path / "t", monkeypatch, FAULTS["ENOSPC"], (os, "fsync"))
+    path = LAYOUTS[name](tmp_path / "in", "kernel_of_mine(int)", 24)
+    fails_and_recovers(path, sound(name), tmp_path / "t", monkeypatch, FAULTS["ENOSPC"], (os, "fsync"))
 
 
 @pytest.mark.parametrize(("name", "fault"), list(zip(LAYOUTS, itertools.cycle(("EIO", "ESTALE", "EMFILE")))))
-def test_a_file_that_cannot_be_read_for_the_moment(tmp_path, monkeypatch, name, fault):
+def test_a_file_that_cannot_be_read_for_the_moment(tmp_path, monkeypatch, name, fault, sound):
     """The fourth and every later opening of the export's files fails: past the detection, in the middle of reading."""
     (tmp_path / "in").mkdir()
-    path = LAYOUTS[name](tmp_path / "in", "k", 24)
-    Read(path, tmp_path / "t")
+    path = LAYOUTS[name](tmp_path / "in", "kernel_of_mine(int)", 24)
+    shutil.copytree(sound(name).folder, tmp_path / "t")
     expected = content_of(tmp_path / "t")
     plain = open
     opened = []

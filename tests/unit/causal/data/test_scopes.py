@@ -206,7 +206,7 @@ def run_all(search):
 @pytest.mark.usefixtures("rough_shares")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 def test_kernels_and_dataset_end_in_a_folder_per_scope(job):
-    tables = [make_table(seed, n=500, p=25) for seed in (1, 2, 3)]
+    tables = [make_table(seed, n=300, p=14) for seed in (1, 2, 3)]
     made = job(tables)
     root = run_all(made)
     assert read_json(root / "scopes.json") == {"scopes": ["k0", "k1", "k2"]}

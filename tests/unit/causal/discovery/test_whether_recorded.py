@@ -156,6 +156,7 @@ def test_beside_a_cause_that_is_missing_when_high_that_it_is_missing_is_named(mi
     assert {arrow.name for arrow in outcome.arrows} == {"link_util", "page_faults", INDICATOR}
 
 
+@pytest.mark.usefixtures("exact_shares")  # the model of the module has as many draws
 def test_it_is_no_cause_that_one_could_set(missing_when_high):
     outcome, evidence, _ = missing_when_high
     arrow = next(arrow for arrow in outcome.arrows if arrow.name == INDICATOR)

@@ -18,7 +18,7 @@ from causeway.causal.effects.time_effects import quantile_donors
 from causeway.numeric.process import single_threaded
 from support import few
 
-pytestmark = pytest.mark.usefixtures("rough_shares")
+pytestmark = pytest.mark.usefixtures("few_picks")
 SCOPE = Scope("d", "kernel_variability", "k")
 
 

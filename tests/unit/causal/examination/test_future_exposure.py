@@ -15,6 +15,8 @@ from causeway.causal.examination.examine import marked
 from causeway.causal.examination.falsification import LASTING, falsify, is_lasting, is_refuted, lasts
 from support import few
 
+pytestmark = pytest.mark.usefixtures("rough_shares")
+
 
 def test_the_next_reading_of_a_sampled_metric_is_not_asked():
     rng = np.random.default_rng(78)

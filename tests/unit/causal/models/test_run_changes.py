@@ -21,6 +21,14 @@ def _dowhy():
     pytest.importorskip("dowhy")
 
 
+@pytest.fixture
+def few_resamples(monkeypatch):
+    """Estimate the standard errors of the parts from a third of the resamples, of which each takes as long as the parts
+    themselves: for tests that look at the parts.
+    """
+    monkeypatch.setattr(module, "RESAMPLES", 10)
+
+
 def change(first, second, causes=CAUSES):
     return run_change([rows_of(*drawn(1, **first)), rows_of(*drawn(2, **second))], causes, 1, 0.9)
 
@@ -37,6 +45,7 @@ def test_a_neighbour_that_comes_more_often_is_an_input():
     assert abs(parts[MECHANISM].mean[0]) < 0.01 * MEAN
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_a_slower_kernel_is_the_mechanism_and_both_are_told_apart():
     found = change({}, {"slowdown": 1.1, "share": 0.6})
     parts = parts_of(found)
@@ -47,11 +56,13 @@ def test_a_slower_kernel_is_the_mechanism_and_both_are_told_apart():
     assert found == change({}, {"slowdown": 1.1, "share": 0.6})
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_an_input_that_the_first_run_never_had_is_learnt_from_the_second():
     parts = parts_of(change({"share": 0.0}, {"share": 0.5}))
     assert parts["beside"].mean[0] == pytest.approx(0.4 * 0.5 * MEAN, rel=0.1)
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_clocks_that_no_launch_of_the_other_run_had_are_not_told_from_the_kernel():
     parts = parts_of(change({}, {"clock": 1300.0}))
     assert set(parts) == {"beside", "clock_mhz"}
@@ -66,6 +77,7 @@ def test_nothing_is_said_where_nothing_can_be():
     assert "fewer than" in change({"rows": 60}, {"slowdown": 1.2})
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_another_mix_of_configurations_is_an_input():
     pair = []
     for seed, share in ((1, 0.2), (2, 0.6)):
@@ -119,6 +131,7 @@ def write_contributions(folder, table):
     write_table(pa.Table.from_arrays(columns, schema=schema), folder / "contributions.parquet", "contributions")
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_the_document_adds_up(compared, tmp_path):
     row, causes = compared
     same = row | {"candidate_value": 31_100.0}  # within the floor
@@ -133,6 +146,7 @@ def test_the_document_adds_up(compared, tmp_path):
     assert attributed_changes([row], [{}, causes[1]], 1, 0.9) is None
 
 
+@pytest.mark.usefixtures("few_resamples")
 def test_times_of_tables_are_attributed_in_their_unit(compared, tmp_path):
     row, causes = compared
     (of_launches,) = attributed_changes([row], causes, 1, 0.9)["kernels"]

@@ -54,10 +54,10 @@ def by_start(rows):
 
 
 @pytest.mark.parametrize("path", real(MERGED + PASSES))
-def test_counters_equal_the_cells_and_rounded_times_give_no_durations(path, tmp_path):
+def test_counters_equal_the_cells_and_rounded_times_give_no_durations(path, read_once):
     rows = rows_of(path)
     counters = [raw for raw in rows[0] if raw not in HEADS and not REPEATED.fullmatch(raw)]
-    export = Read(path, tmp_path / "t")
+    export = read_once(path)
     assert export.status == "read"
     assert export.capabilities["rows_in"] == {path.name: len(rows)}
     found = export.counters
@@ -86,9 +86,9 @@ def test_counters_equal_the_cells_and_rounded_times_give_no_durations(path, tmp_
 
 
 @pytest.mark.parametrize("path", real(MERGED))
-def test_numbered_names_are_told_from_repeated_columns(path, tmp_path):
+def test_numbered_names_are_told_from_repeated_columns(path, read_once):
     header = list(rows_of(path)[0])
-    export = Read(path, tmp_path / "t")
+    export = read_once(path)
     assert {f"SQC_DCACHE_REQ_READ_{n}" for n in (1, 2, 4, 8, 16)} <= set(export.capabilities["values"])
     assert any(REPEATED.fullmatch(raw) for raw in header)
     assert not [
@@ -98,8 +98,8 @@ def test_numbered_names_are_told_from_repeated_columns(path, tmp_path):
 
 
 @pytest.mark.parametrize("path", real([path for path in MERGED if "vcopy" in str(path)]))
-def test_counters_bear_the_papers_names(path, tmp_path):
-    names = set(Read(path, tmp_path / "t").capabilities["values"])
+def test_counters_bear_the_papers_names(path, read_once):
+    names = set(read_once(path).capabilities["values"])
     wanted = (
         "sq_waves sq_busy_cycles sq_insts_valu sq_insts_salu sq_insts_vmem tcc_rw_req tcc_busy tcc_tag_stall tcc_hit"
         " tcc_miss tcc_read"
@@ -130,9 +130,9 @@ def test_a_timing_run_is_launches_unless_it_was_rounded(path, tmp_path):
 
 
 @pytest.mark.parametrize("path", real([path for path in PASSES if "MI200" in str(path)]))
-def test_times_outside_dispatch_to_completion_are_of_another_clock(path, tmp_path):
+def test_times_outside_dispatch_to_completion_are_of_another_clock(path, read_once):
     rows = rows_of(path)
-    export = Read(path, tmp_path / "t")
+    export = read_once(path)
     assert all(int(row["Start_Timestamp"]) > int(row["CompleteNs"]) for row in rows)
     assert export.count("other_clock") == len(rows)
     assert export.launches.column("queue_ns").null_count == len(rows)

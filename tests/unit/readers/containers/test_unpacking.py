@@ -1,6 +1,7 @@
 """Compressed exports give the same tables as the files in them; cut ones what comes before the cut; bombs nothing."""
 
 import bz2
+import functools
 import gzip
 import hashlib
 import io
@@ -21,7 +22,7 @@ from causeway.readers.detect import detect
 
 PACK = {
     ".gz": lambda content: gzip.compress(content, mtime=0),
-    ".xz": lzma.compress,
+    ".xz": functools.partial(lzma.compress, preset=0),  # packs as well, in a tenth of the time
     ".bz2": bz2.compress,
     ".zst": lambda content: pa.compress(content, "zstd", asbytes=True),
 }
@@ -43,16 +44,23 @@ def tables(read):
     return {name: getattr(read, name).to_pydict() for name in read.names}
 
 
+@pytest.fixture(scope="module", params=FORMATS)
+def made_up(request, tmp_path_factory):
+    """Return a format, the path of a made-up export of it, and its tables."""
+    folder = tmp_path_factory.mktemp("plain")
+    path = made(request.param, folder)
+    return request.param, path, tables(Read(path, folder / "read"))
+
+
 @pytest.mark.parametrize("ending", PACK)
-@pytest.mark.parametrize("word", FORMATS)
-def test_a_compressed_export_gives_the_tables_of_the_file_in_it(word, ending, tmp_path):
-    plain = made(word, tmp_path)
+def test_a_compressed_export_gives_the_tables_of_the_file_in_it(made_up, ending, tmp_path):
+    word, plain, expected = made_up
     path = tmp_path / (plain.name + ending)
     path.write_bytes(PACK[ending](plain.read_bytes()))
     assert detect(path) == detect(plain) == word
     read = Read(path, tmp_path / "packed")
     assert read.status == "read"
-    assert tables(read) == tables(Read(plain, tmp_path / "plain"))
+    assert tables(read) == expected
     assert read.capabilities["bytes"] == path.stat().st_size
     assert read.capabilities["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert not list(tmp_path.glob("*.unpacked"))

@@ -142,23 +142,23 @@ def check(read: Read, expected: dict) -> None:
 
 
 @pytest.mark.parametrize("path", exports("nsys_parquetdir"))
-def test_parquet_folders(path, tmp_path):
-    check(Read(path, tmp_path / "e"), parquet_folder(path))
+def test_parquet_folders(path, read_once):
+    check(read_once(path), parquet_folder(path))
 
 
 @pytest.mark.parametrize("path", exports("nsys_arrowdir"))
-def test_arrow_folders(path, tmp_path):
-    check(Read(path, tmp_path / "e"), arrow_folder(path))
+def test_arrow_folders(path, read_once):
+    check(read_once(path), arrow_folder(path))
 
 
 @pytest.mark.parametrize("path", exports("nsys_arrow", ".arrow"))
-def test_arrow_files(path, tmp_path):
-    check(Read(path, tmp_path / "e"), arrow_file(path))
+def test_arrow_files(path, read_once):
+    check(read_once(path), arrow_file(path))
 
 
 @pytest.mark.parametrize("path", exports("nsys_jsonlines", ".jsonl"))
-def test_json_lines(path, tmp_path):
-    check(Read(path, tmp_path / "e"), json_lines(path))
+def test_json_lines(path, read_once):
+    check(read_once(path), json_lines(path))
 
 
 @pytest.mark.parametrize(
@@ -170,9 +170,9 @@ def test_json_lines(path, tmp_path):
         "nukexc/report1",
     ],
 )
-def test_databases_with_graphs_and_metrics(data, name, tmp_path):
+def test_databases_with_graphs_and_metrics(data, name, read_once):
     path = data / "nsys_sqlite" / f"{name}.sqlite"
-    check(Read(path, tmp_path / "e"), database(path))
+    check(read_once(path), database(path))
 
 
 @pytest.mark.parametrize("path", exports("nsys_hdf", ".h5"))
@@ -224,9 +224,9 @@ def same(first: Read, second: Read, but: tuple[str, ...] = (), lacks: tuple[str,
         ("nsys_parquetdir/fuser/report1_h100", "nsys_arrowdir/fuser/report1_h100"),
     ],
 )
-def test_the_same_run_in_two_forms_gives_equal_tables(data, first, second, tmp_path):
-    one = Read(data / first, tmp_path / "1")
-    other = Read(data / second, tmp_path / "2")
+def test_the_same_run_in_two_forms_gives_equal_tables(data, first, second, read_once):
+    one = read_once(data / first)
+    other = read_once(data / second)
     sampled = ("cpu_samples", "COMPOSITE_EVENTS", "SAMPLING_CALLCHAINS")  # not among the tables of the folder
     same(one, other, lacks=sampled if "nukexc" in first else ())
     assert one.capabilities["time"] == other.capabilities["time"]
@@ -245,9 +245,9 @@ def test_a_made_up_run_with_every_table_is_the_same_in_every_form(form, tmp_path
 
 
 @pytest.mark.parametrize("name", ["fuser/report1_h100", "jax-toolbox-cuda-graphs/pdl_2p2c_gh200"])
-def test_json_lines_give_the_tables_of_the_folder_but_for_what_they_lack(data, name, tmp_path):
-    folder = Read(data / "nsys_parquetdir" / name, tmp_path / "1")
-    lines = Read(data / "nsys_jsonlines" / f"{name}.jsonl", tmp_path / "2")
+def test_json_lines_give_the_tables_of_the_folder_but_for_what_they_lack(data, name, read_once):
+    folder = read_once(data / "nsys_parquetdir" / name)
+    lines = read_once(data / "nsys_jsonlines" / f"{name}.jsonl")
     synchronisations = ("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "CUPTI_ACTIVITY_KIND_CUDA_EVENT")  # not read from lines
     same(folder, lines, but=("devices",), lacks=("dependencies", *synchronisations))  # no table of GPUs ...
     assert folder.devices.column("name").to_pylist() != [None]
@@ -259,15 +259,15 @@ def test_json_lines_give_the_tables_of_the_folder_but_for_what_they_lack(data, n
 # what is special
 
 
-def test_kernels_of_graphs_are_launches_and_share_a_launch_call(data, tmp_path):
-    read = Read(data / "nsys_parquetdir/jax-toolbox-cuda-graphs/pdl_two_consumers_gb200", tmp_path / "e")
+def test_kernels_of_graphs_are_launches_and_share_a_launch_call(data, read_once):
+    read = read_once(data / "nsys_parquetdir/jax-toolbox-cuda-graphs/pdl_two_consumers_gb200")
     assert (read.launches.num_rows, read.count("graph_launches")) == (150, 75)
-    read = Read(data / "nsys_parquetdir/jax-toolbox-cuda-graphs/pdl_2p2c_gh200", tmp_path / "f")
+    read = read_once(data / "nsys_parquetdir/jax-toolbox-cuda-graphs/pdl_2p2c_gh200")
     assert len(set(read.launches.column("correlation").to_pylist())) == 25
 
 
-def test_whole_graphs_are_ranges_and_no_launches(data, tmp_path):
-    read = Read(data / "nsys_parquetdir/jax-toolbox-cuda-graphs/graph_benchmark_gb200", tmp_path / "e")
+def test_whole_graphs_are_ranges_and_no_launches(data, read_once):
+    read = read_once(data / "nsys_parquetdir/jax-toolbox-cuda-graphs/graph_benchmark_gb200")
     graphs = read.ranges.filter(pa.compute.equal(read.ranges.column("kind"), "cuda_graph"))
     assert graphs.num_rows == read.count("graphs_without_launches") == 1000
     assert sum(graphs.column("duration_ns").to_pylist()) == 3_029_632
@@ -282,16 +282,16 @@ def test_whole_graphs_are_ranges_and_no_launches(data, tmp_path):
     assert sum(row["duration_ns"] for row in rows) == 3_029_632
 
 
-def test_an_export_without_launches_keeps_what_it_has(data, tmp_path):
-    read = Read(data / "nsys_parquetdir/alpa/report1", tmp_path / "e")
+def test_an_export_without_launches_keeps_what_it_has(data, read_once):
+    read = read_once(data / "nsys_parquetdir/alpa/report1")
     assert read.capabilities["kind"] == "none"
     assert read.transfers.num_rows == 34 + 66
     assert read.count("no_launches") == 1
     assert not read.capabilities["analyses"]["kernel_variability"]["possible"]
 
 
-def test_metrics_of_each_gpu_with_their_own_names_and_units(data, tmp_path):
-    read = Read(data / "nsys_parquetdir/nemo-gpu-metrics/report2", tmp_path / "e")
+def test_metrics_of_each_gpu_with_their_own_names_and_units(data, read_once):
+    read = read_once(data / "nsys_parquetdir/nemo-gpu-metrics/report2")
     samples = read.samples.to_pandas()
     assert samples.groupby("device").size().to_dict() == {0: 39_382, 1: 94_917}
     assert samples.metric.nunique() == 29
@@ -304,10 +304,10 @@ def test_metrics_of_each_gpu_with_their_own_names_and_units(data, tmp_path):
     assert samples.time_ns.min() == -11_002_495  # sampling began before the session
 
 
-def test_recipe_output_is_projected_ranges_with_the_rank_from_the_device(data, tmp_path):
+def test_recipe_output_is_projected_ranges_with_the_rank_from_the_device(data, read_once):
     for rank, rows in enumerate((14305, 14299, 14299, 14299)):
         path = data / f"nsys_parquet/jax-toolbox-pax-fsdp4/proc{rank}"
-        read = Read(path, tmp_path / str(rank))
+        read = read_once(path)
         raw = pq.read_table(path / "trace.parquet")
         assert (read.status, read.capabilities["kind"], read.names) == ("read", "none", {"ranges"})
         assert read.ranges.num_rows == raw.num_rows == rows

@@ -43,8 +43,8 @@ def counted(path, table):
 
 
 @pytest.mark.parametrize("path", real(WITH_LAUNCHES))
-def test_rows_and_times_equal_sql_to_the_nanosecond(path, tmp_path):
-    export = Read(path, tmp_path / "t")
+def test_rows_and_times_equal_sql_to_the_nanosecond(path, read_once):
+    export = read_once(path)
     assert export.status == "read"
     launches, total = counted(path, KERNEL)
     assert (
@@ -67,8 +67,8 @@ def test_rows_and_times_equal_sql_to_the_nanosecond(path, tmp_path):
 
 
 @pytest.mark.parametrize("path", real(WITH_LAUNCHES))
-def test_each_launch_has_its_kernel_and_configuration(path, tmp_path):
-    export = Read(path, tmp_path / "t")
+def test_each_launch_has_its_kernel_and_configuration(path, read_once):
+    export = read_once(path)
     raw = "gridX gridY gridZ blockX blockY blockZ registersPerThread staticSharedMemory dynamicSharedMemory".split()
     present = [row[1] for row in ask(path, f"PRAGMA table_info({KERNEL})")]
     columns = ", ".join(name if name in present else f"NULL AS {name}" for name in raw)
@@ -94,7 +94,7 @@ def test_each_launch_has_its_kernel_and_configuration(path, tmp_path):
 
 
 @pytest.mark.parametrize("path", real(WITH_LAUNCHES))
-def test_queue_delay_is_from_the_launch_calls_end_to_the_start(path, tmp_path):
+def test_queue_delay_is_from_the_launch_calls_end_to_the_start(path, read_once):
     process = (
         "k.globalPid >> 24 = r.globalTid >> 24"
         if "globalPid" in str(ask(path, f"PRAGMA table_info({KERNEL})"))
@@ -111,13 +111,13 @@ def test_queue_delay_is_from_the_launch_calls_end_to_the_start(path, tmp_path):
         for start, stream, queue in connection.execute(query)
     )
     connection.close()
-    export = Read(path, tmp_path / "t")
+    export = read_once(path)
     found = zip(*[export.launches.column(name).to_pylist() for name in ("start_ns", "stream", "queue_ns")], strict=True)
     assert sorted(found, key=str) == sorted(expected, key=str)
 
 
-def test_two_processes_on_two_devices_are_two_ranks(data, tmp_path):
-    export = Read(data / "nsys_sqlite/nsys-ai/h100_2gpu_1s.sqlite", tmp_path / "t")
+def test_two_processes_on_two_devices_are_two_ranks(data, read_once):
+    export = read_once(data / "nsys_sqlite/nsys-ai/h100_2gpu_1s.sqlite")
     assert export.capabilities["ranks"] == [0, 1]
     assert export.capabilities["ranks_from"] == "export"
     table = export.launches
@@ -133,9 +133,9 @@ def test_two_processes_on_two_devices_are_two_ranks(data, tmp_path):
     assert (np.diff(table.column("start_ns").to_numpy()) >= 0).all()
 
 
-def test_ranges_hold_the_calls_of_their_launches(data, tmp_path):
+def test_ranges_hold_the_calls_of_their_launches(data, read_once):
     path = data / "nsys_sqlite/nsys-ai/h100_2gpu_1s.sqlite"
-    export = Read(path, tmp_path / "t")
+    export = read_once(path)
     assert (
         export.ranges.num_rows
         == ask(path, "SELECT count(*) FROM NVTX_EVENTS WHERE eventType IN (59, 60) AND end IS NOT NULL")[0][0]
@@ -168,8 +168,8 @@ def test_a_rank_may_stand_in_the_name_of_a_thread(data, tmp_path):
     assert (export.capabilities["ranks"], export.capabilities["ranks_from"]) == ([0], "export")
 
 
-def test_devices_are_those_used_and_only_facts_that_are_certain(data, tmp_path):
-    export = Read(data / "nsys_sqlite/fuser/report1_h100.sqlite", tmp_path / "t")
+def test_devices_are_those_used_and_only_facts_that_are_certain(data, read_once):
+    export = read_once(data / "nsys_sqlite/fuser/report1_h100.sqlite")
     assert export.devices.to_pylist() == [
         {
             "rank": 0,
