@@ -503,16 +503,15 @@ def drift_fact(tables: RunTables, run: RunFact) -> DriftFact | None:
     """Return the device on which nearly all kernels are slower in the second half, where that costs most and a
     hundredth of the run or more; None else.
     """
-    import duckdb
-
     query = HALVES.format(fewest=FEWEST_IN_HALF, most=MOST_RETURN, least=LEAST_TREND, alike=ALIKE)
     facts = []
     for folder in tables.folders if tables.is_timed else ():
         if (folder / "launches.parquet").is_file():
             given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
-            for rank, device, begin, end, times, cost in duckdb.execute(
-                query, given | {"class": COMMUNICATION_KERNEL}
-            ).fetchall():
+            given["class"] = COMMUNICATION_KERNEL
+            with closing(bounded_database()) as base:
+                rows = base.execute(query, given).fetchall()
+            for rank, device, begin, end, times, cost in rows:
                 tenth = (end - begin) // 10
                 clock = _clock(folder, rank, device, (begin, begin + tenth), (end - tenth, end), True)
                 facts.append(DriftFact(rank=rank, times=times, cost_ns=round(cost), clock=clock))
