@@ -407,7 +407,7 @@ def of_gap(fact: GapFact, run: RunFact) -> str:
     shorter = fact.total_ns - fact.longest_ns
     of = time(fact.median_ns)
     if fact.count == 2 and fact.longest_ns > 1.2 * shorter:
-        of = f"{time(shorter)} and {of}"
+        of = f"{time(shorter)} and {time(fact.longest_ns)}"
     return f"{count(number)} gaps{each} of {of}{longest}{once}, {between}"
 
 
