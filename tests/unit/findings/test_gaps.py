@@ -58,6 +58,15 @@ def test_two_gaps_are_both_named():
     assert run_words.of_gap(alike, run()).startswith("2 gaps of 100 ms, after")
 
 
+def test_the_median_of_two_gaps_is_between_them(tmp_path):
+    """Gaps of 84.2 and 76.9 ms of torchcodec were told as two of 84.2 ms."""
+    launches = [{"start_ns": at * MS, "duration_ns": MS, "rank": 0} for at in (0, 77, 162)]
+    write_export(tmp_path / "e0", {"launches": launches})
+    given = tables(folders=[tmp_path / "e0"])
+    (gap,) = gap_facts(given, run(devices=1))
+    assert (gap.count, gap.median_ns, gap.longest_ns) == (2, 80 * MS, 84 * MS)
+
+
 HOST_RANGES = ("waited for", 300, 400), ("ProfilerStep#1", 290, 420), ("whole batch", 0, 1000)
 
 

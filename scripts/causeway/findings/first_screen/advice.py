@@ -326,13 +326,13 @@ def _of_copies(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     if first.memory == "managed":
         return [Advice(words=f"{_prefetch(run)} before it is used.", saved_ns=lost)]
     gain = fact.gain.saved_ns if fact.gain is not None else lost
-    if first.memory == "pageable":
-        words = "Pin the host's memory: copies of pageable memory also hold up the host."
-        return [Advice(words=words, saved_ns=min(gain, lost))]
     if _is_of_small_copies(fact, run):
         words = f"Gather what goes {first.direction} and copy it at once: {counted(first.copies, 'copy')}"
         size = f" of {quantity(first.bytes / first.copies, 'bytes')}" if first.bytes else ""
         return [Advice(words=f"{words}{size} take the host longer than the device.", saved_ns=gain)]
+    if first.memory == "pageable":
+        words = "Pin the host's memory: copies of pageable memory also hold up the host."
+        return [Advice(words=words, saved_ns=min(gain, lost))]
     overlap = fact.overlap_ns or 0
     if overlap >= 0.5 * fact.lost_ns / run.devices and overlap >= NOTICEABLE * run.elapsed_ns:
         how = "Start copies earlier: on their own streams, they still wait" if fact.are_apart else ON_OWN_STREAM

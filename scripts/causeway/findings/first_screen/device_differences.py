@@ -147,6 +147,50 @@ def uneven_facts(tables: RunTables, run: RunFact) -> list[UnevenFact]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UnusedFact:
+    """A GPU that works in a part of the run alone: its rank, how long it has nothing before its first work or behind
+    its last, ns, and which of both is longer.
+    """
+
+    rank: int
+    ns: int
+    is_behind: bool
+    query: str
+
+
+USED = (
+    "WITH work AS ({work}), used AS (SELECT rank, device, min(start_ns) AS first, max(start_ns + duration_ns) AS last"
+    " FROM work GROUP BY ALL) SELECT rank, first - min(first) OVER () AS before, max(last) OVER () - last AS behind"
+    " FROM used ORDER BY greatest(before, behind) DESC, rank, device"
+)
+"""How long each device of an export has no work yet, and none any more, while others have; the longest first."""
+
+
+def unused_facts(tables: RunTables, run: RunFact) -> list[UnusedFact]:
+    """Return the GPU that is without work for longest before its first or behind its last, of the devices of one
+    recording, where such time is half of the idle time or more.
+    """
+    import duckdb
+
+    if len(tables.folders) != 1 or run.devices < 2 or not tables.is_timed:
+        return []
+    files = [tables.folders[0] / f"{table}.parquet" for table in ("launches", "transfers")]
+    work = " UNION ALL ".join(
+        f"SELECT rank, device, start_ns, duration_ns FROM {file_source(file)}"  # noqa: S608 - names of ours alone
+        for file in files
+        if file.is_file()
+    )
+    query = USED.format(work=work)
+    rows = duckdb.execute(query).fetchall() if work else []
+    unused = sum(before + behind for _, before, behind in rows)
+    if not rows or unused < NOTICEABLE * run.elapsed_ns or 2 * unused < run.parts.get(IDLE, 0):
+        return []
+    rank, before, behind = rows[0]
+    value = f"SELECT max(greatest(before, behind))::BIGINT FROM ({query})"  # noqa: S608 - names of ours alone
+    return [UnusedFact(rank=rank, ns=max(before, behind), is_behind=behind >= before, query=value)]
+
+
+@dataclass(frozen=True, kw_only=True)
 class SlowGroupFact:
     """A communicator in which the same collectives take longer than in others of its size: its name, how long each of
     them transfers there and elsewhere, mean, and what all of them take longer, ns.

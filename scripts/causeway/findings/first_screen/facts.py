@@ -9,10 +9,12 @@ from causeway.findings.first_screen.device_differences import (
     SlowGroupFact,
     TurnsFact,
     UnevenFact,
+    UnusedFact,
     slow_copies_facts,
     slow_group_facts,
     turns_facts,
     uneven_facts,
+    unused_facts,
 )
 from causeway.findings.first_screen.first_steps import FirstStepFact, first_step_facts
 from causeway.findings.first_screen.late_in_mpi import InTurnFact, PeerFact, awaited_peers, last_in_turn, late_in_mpi
@@ -99,6 +101,11 @@ class DatasetFacts:
     def uneven(self) -> Sequence[UnevenFact]:
         """Devices of a process that have less to do than the busiest, where they take no turns."""
         return uneven_facts(self.tables, self.run) if self.run and not self.turns else ()
+
+    @cached_property
+    def unused(self) -> Sequence[UnusedFact]:
+        """The GPU that works in a part of the run alone, where no uneven work says it."""
+        return unused_facts(self.tables, self.run) if self.run and not self.turns and not self.uneven else ()
 
     @cached_property
     def slow_groups(self) -> Sequence[SlowGroupFact]:

@@ -358,7 +358,7 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
     for kind, rows in sums.items():
         ns = sum(row["duration_ns"] for row in rows)
         sized = sum(row["sized_ns"] for row in rows)
-        size = sum(row["bytes"] or 0 for row in rows)
+        size = sum(row["bytes"] or 0 for row in rows) if sized >= MOST_UNKNOWN * ns else None
         own = [(ns, words) for (of, words), ns in memory.items() if of == kind]
         facts.append(
             CopiesFact(
@@ -366,8 +366,8 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
                 direction=COPY_KINDS.get(kind, "unknown"),
                 total_ns=ns,
                 copies=sum(row["copies"] for row in rows),
-                bytes=size if sized else None,
-                gb_per_s=size / sized if sized else None,
+                bytes=size,
+                gb_per_s=size / sized if size else None,
                 limit_gb_per_s=rows[0]["limit_gb_per_s"],
                 memory=max(own)[1] if own else "managed" if kind in MIGRATIONS else None,
             )

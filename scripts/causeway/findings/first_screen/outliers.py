@@ -343,7 +343,7 @@ def gap_facts(tables: RunTables, run: RunFact) -> list[GapFact]:
                     count=len(gaps),
                     devices=devices,
                     total_ns=sum(lengths),
-                    median_ns=lengths[len(lengths) // 2],
+                    median_ns=round(float(np.median(lengths))),
                     longest_ns=lengths[-1],
                     start_ns=longest.start + longest.moved,
                     per_step=steps > 2 and abs(len(gaps) / devices - steps) <= 1,

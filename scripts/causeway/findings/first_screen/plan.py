@@ -24,7 +24,7 @@ from causeway.findings.first_screen.outliers import behind_steps
 from causeway.findings.first_screen.run_facts import ALIKE, IDLE, RunFact, RunTables, percent_query
 from causeway.findings.first_screen.words import run_words, work_words
 from causeway.findings.first_screen.words.recording_words import of_recording
-from causeway.findings.first_screen.work import cause_of_most, class_facts, kernel_facts
+from causeway.findings.first_screen.work import cause_of_most, class_facts, drift_fact, kernel_facts
 
 RECORDING = "Recording"
 RUN = "Run"
@@ -195,6 +195,10 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         ScreenLine(question=WHERE, answer=run_words.of_uneven(fact, run), ns=fact.saved_ns, query=fact.query)
         for fact in facts.uneven
     ]
+    lines += [
+        ScreenLine(question=WHERE, answer=run_words.of_unused(fact, run), ns=fact.ns, query=fact.query)
+        for fact in facts.unused
+    ]
     late = facts.late
     lines += [
         ScreenLine(question=WHICH_RANK, answer=run_words.of_slow_group(fact, run), ns=fact.lost_ns, query=fact.query)
@@ -299,13 +303,18 @@ def _outliers(of: DatasetFacts) -> list[ScreenLine]:
 
 def _varies(facts: DatasetFacts) -> list[ScreenLine]:
     """Return the kernel whose variation costs most, if that is a hundredth of the devices' time; launches of different
-    problem sizes are no variation.
+    problem sizes are no variation. Kernels that all become slower are told together, unless its trend says it.
     """
-    for fact in facts.variations:
-        if facts.run and not fact.is_mix:
-            said = work_words.of_variation(fact, facts.run)
-            return [ScreenLine(question=VARIES, answer=said, ns=fact.cost_ns, query=fact.query)]
-    return []
+    fact = next((fact for fact in facts.variations if not fact.is_mix), None)
+    if facts.run is None:
+        return []
+    drift = drift_fact(facts.tables, facts.run) if fact is None or fact.trend is None else None
+    if drift is not None:
+        return [ScreenLine(question=VARIES, answer=work_words.of_drift(drift, facts.run), ns=drift.cost_ns)]
+    if fact is None:
+        return []
+    said = work_words.of_variation(fact, facts.run)
+    return [ScreenLine(question=VARIES, answer=said, ns=fact.cost_ns, query=fact.query)]
 
 
 def _not_searched(tables: RunTables) -> list[ScreenLine]:

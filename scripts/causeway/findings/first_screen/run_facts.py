@@ -276,6 +276,7 @@ UNFIT = (
     "missing_dispatches",
     "graphs_without_launches",
     "outlasting",
+    "missing_name",
     "overlapping_launches",
     "end_before_start",
     "dropped_events",

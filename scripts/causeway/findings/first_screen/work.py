@@ -18,6 +18,7 @@ from causeway.core.queries import bounded_database, file_source, of_table, rows_
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
 from causeway.findings.first_screen.run_facts import (
+    ALIKE,
     FEWEST_REPEATS,
     LAUNCHING_NS,
     LEAST_CLOCK,
@@ -71,6 +72,18 @@ class Trend:
     clock: tuple[str, float, float] | None = None
     rank: int | None = None
     since_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DriftFact:
+    """A device on which nearly all kernels are slower in the second half of its time: its rank, by what factor, what
+    that costs, ns, and the clock that falls, as `Trend` has it.
+    """
+
+    rank: int
+    times: float
+    cost_ns: int
+    clock: tuple[str, float, float] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -462,6 +475,48 @@ def _trend(
         is_jump=is_jump,
         clock=_clock(folder, rank, device, tenths[0][1:], tenths[-1][1:], change > 0),
     )
+
+
+FEWEST_IN_HALF = 3
+"""Launches of a configuration in each half of the time from which these are compared."""
+HALVES = (
+    "WITH placed AS (SELECT *, min(start_ns) OVER d AS began, max(start_ns) OVER d AS ended"
+    " FROM read_parquet($launches) l JOIN read_parquet($configurations) c USING (configuration)"
+    " JOIN read_parquet($kernels) k USING (kernel) WHERE k.class::VARCHAR <> $class"
+    " WINDOW d AS (PARTITION BY rank, device)), halves AS (SELECT *, 2 * start_ns >= began + ended AS is_late"
+    " FROM placed), each AS (SELECT rank, device, any_value(began) AS began, any_value(ended) AS ended,"
+    " median(duration_ns) FILTER (is_late) / median(duration_ns) FILTER (NOT is_late) AS times, count(*) FILTER"
+    " (is_late) AS n, avg(duration_ns) FILTER (is_late) - avg(duration_ns) FILTER (NOT is_late) AS more,"
+    " sum(duration_ns) AS ns, least(n, count(*) - n) >= {fewest} AS is_compared FROM halves"
+    " GROUP BY rank, device, configuration)"
+    " SELECT rank, device, any_value(began), any_value(ended), median(times) FILTER (is_compared),"
+    " sum(n * more) FILTER (is_compared) FROM each GROUP BY rank, device HAVING count(*) FILTER (is_compared) > 1"
+    " AND sum(ns) FILTER (is_compared) >= {most} * sum(ns)"
+    " AND sum(ns) FILTER (is_compared AND times >= {least}) >= {alike} * sum(ns) FILTER (is_compared)"
+)
+"""Devices whose kernels, by configurations with enough launches in both halves of their time, are slower in the second:
+that time, by what factor, and what all take longer.
+"""
+
+
+def drift_fact(tables: RunTables, run: RunFact) -> DriftFact | None:
+    """Return the device on which nearly all kernels are slower in the second half, where that costs most and a
+    hundredth of the run or more; None else.
+    """
+    query = HALVES.format(fewest=FEWEST_IN_HALF, most=MOST_RETURN, least=LEAST_TREND, alike=ALIKE)
+    facts = []
+    for folder in tables.folders if tables.is_timed else ():
+        if (folder / "launches.parquet").is_file():
+            given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
+            given["class"] = COMMUNICATION_KERNEL
+            with closing(bounded_database()) as base:
+                rows = base.execute(query, given).fetchall()
+            for rank, device, begin, end, times, cost in rows:
+                tenth = (end - begin) // 10
+                clock = _clock(folder, rank, device, (begin, begin + tenth), (end - tenth, end), True)
+                facts.append(DriftFact(rank=rank, times=times, cost_ns=round(cost), clock=clock))
+    most = max(facts, key=lambda fact: fact.cost_ns, default=None)
+    return most if most is not None and most.cost_ns >= NOTICEABLE * run.elapsed_ns else None
 
 
 def _jumps_at(starts: np.ndarray, lengths: np.ndarray, before: float, after: float) -> int:

@@ -120,7 +120,7 @@ class RocpdReader(AmdReader):
             if not tables.has(table):
                 continue
             entry = self.rules["tables"][table]
-            lacking = [name for name in entry["required"] if name not in tables.columns(table)]
+            lacking = tables.lacking(table, entry["required"])
             if lacking:
                 problem = f"{label}table {table} has no column {', '.join(lacking)}"
                 error = ExportError(self.options.source, problem, "the columns that rocprofv3 writes", ADVICE)

@@ -18,6 +18,7 @@ DISPATCHES = "rocpd_kernel_dispatch"
 COPIES = "rocpd_memory_copy"
 REGIONS = "rocpd_region"
 COUNTERS = "rocpd_pmc_event"
+STAMPS = "rocpd_timestamp"
 MARKS = (DISPATCHES, COPIES, REGIONS, "rocpd_info_process", "rocpd_info_agent")
 
 SMALL = 1 << 24
@@ -61,6 +62,23 @@ class ProcessTables:
     def columns(self, table: str) -> list[str]:
         """Return a table's columns."""
         return self.export.tables.get(table + self.suffix, [])
+
+    def lacking(self, table: str, columns: Iterable[str]) -> list[str]:
+        """Return which columns a table has neither itself nor, for times, as row ids of rocpd_timestamp."""
+        stamps = self._stamps(table, columns)
+        return [name for name in columns if name not in self.columns(table) and name not in stamps]
+
+    def _stamps(self, table: str, columns: Iterable[str]) -> dict[str, str]:
+        """Return the columns that schema 4.0 keeps in rocpd_timestamp: name -> the column of row ids in its place."""
+        own = self.columns(table) if self.has(STAMPS) else ()
+        return {name: f"{name}_id" for name in columns if name not in own and f"{name}_id" in own}
+
+    def _times(self, stamps: dict[str, str]) -> str:
+        """Return the joins that give each stamp's time as `value` of a table of its name."""
+        stamped = self.export.once(STAMPS + self.suffix, "id", ["value"]) if stamps else ""
+        return "".join(
+            f" LEFT JOIN {stamped} {quoted(name)} ON {quoted(name)}.id = b.{key}" for name, key in stamps.items()
+        )
 
     def _small(self, table: str, *columns: str) -> list[tuple]:
         return self.export.rows(table + self.suffix, list(columns), SMALL) if self.has(table) else []
@@ -133,10 +151,12 @@ class ProcessTables:
             table of events.
         """
         own = self.columns(table)
+        stamps = self._stamps(table, columns)
         track = self.columns("rocpd_track") if "track_id" in self.columns(table) else []
         chosen = {ours: f"b.{quoted(raw)}" for raw, ours in columns.items() if raw in own}
         chosen |= {ours: f"t.{quoted(raw)}" for raw, ours in columns.items() if raw not in own and raw in track}
-        query = f" FROM {quoted(table + self.suffix)} b"
+        chosen |= {columns[raw]: f"{quoted(raw)}.value" for raw in stamps}
+        query = f" FROM {quoted(table + self.suffix)} b{self._times(stamps)}"
         if track:
             used = [raw for raw in columns if raw not in own and raw in track]
             query += f" LEFT JOIN {self.export.once('rocpd_track' + self.suffix, 'id', used)} t ON t.id = b.track_id"
@@ -161,14 +181,18 @@ class ProcessTables:
     def sampled(self) -> Iterator[tuple[Misfits, dict]]:
         """Give time, process, counter and value of samples; samples of the program counter are none."""
         own = self.columns("rocpd_sample")
+        stamps = self._stamps("rocpd_sample", ["timestamp"])
         if not (self.has(COUNTERS) and self.has("rocpd_track") and "event_id" in own):
             return
         once = self.export.once
+        when = stamps.get("timestamp", "timestamp")
         query = (
-            f"SELECT s.timestamp, t.pid, p.pmc_id, quote(p.value) FROM {quoted(COUNTERS + self.suffix)} p"  # noqa: S608
-            f" CROSS JOIN {once('rocpd_sample' + self.suffix, 'event_id', ['timestamp', 'track_id'])} s"
-            " ON s.event_id = p.event_id"
-            f" CROSS JOIN {once('rocpd_track' + self.suffix, 'id', ['pid', 'name_id'])} t ON t.id = s.track_id"
+            f"SELECT {'timestamp.value' if stamps else 'b.timestamp'}, t.pid, p.pmc_id, quote(p.value)"  # noqa: S608
+            f" FROM {quoted(COUNTERS + self.suffix)} p"
+            f" CROSS JOIN {once('rocpd_sample' + self.suffix, 'event_id', [when, 'track_id'])} b"
+            " ON b.event_id = p.event_id"
+            f" CROSS JOIN {once('rocpd_track' + self.suffix, 'id', ['pid', 'name_id'])} t ON t.id = b.track_id"
+            f"{self._times(stamps)}"
             f" LEFT JOIN {once('rocpd_string' + self.suffix, 'id', ['string'])} n ON n.id = t.name_id"
             " WHERE n.string IS NOT 'pc_sample'"
         )

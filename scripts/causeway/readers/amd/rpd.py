@@ -26,6 +26,8 @@ CALLS = "rocpd_api"
 LINKS = "rocpd_api_ops"
 COUNTERS = "rocpd_counter"
 MONITOR = "rocpd_monitor"
+CORRELATION = "correlation_id"
+"""Column of operations and calls in the files of rocm-trace-lite, which have no table of links."""
 STRINGS = "rocpd_string"
 ARGUMENTS = "rocpd_ustring"
 _DETAILS = (
@@ -133,6 +135,10 @@ class RpdReader(AmdReader):
             if "pid" in tables.get(CALLS, []):
                 query += f" LEFT JOIN {self.export.once(CALLS, 'id', ['pid'])} a ON a.id = x.call"
                 chosen["process"] = "a.pid"
+        elif CORRELATION in tables[OPERATIONS] and {CORRELATION, "id", "pid"} <= set(tables.get(CALLS, [])):
+            once = self.export.once(CALLS, CORRELATION, ["id", "pid"])
+            query += f" LEFT JOIN {once} a ON a.{CORRELATION} = o.{CORRELATION} AND o.{CORRELATION} > 0"
+            chosen |= {"call": "a.id", "process": "a.pid"}
         for ours, table, alias in _DETAILS:
             key, of = ("api_ptr_id", "x.call") if table.endswith("api") else ("op_ptr_id", "o.id")
             if (

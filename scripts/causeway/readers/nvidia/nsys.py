@@ -333,6 +333,8 @@ class NsysReader(NsysTables):
         identified = self.export.rows("TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId", "numMultiprocessors"])
         pids = {code: key & 0xFFFFFF for code, key in enumerate(self.sink.processes.keys) if isinstance(key, int)}
         identities = self._identities()
+        # a machine of one GPU: what several processes call their device 0 is that one
+        is_shared = not identified and len(gpus) == 1 < len(used) and len({device for _, device in used}) == 1
         if identified:
             of = {(pid, device): gpu for pid, device, gpu, _ in identified}
             gpu_of = {(code, device): of.get((pids.get(code), device)) for code, device in used}
@@ -359,6 +361,6 @@ class NsysReader(NsysTables):
             elif part is not None:
                 self.sink.device(code, device, multiprocessors=part)
         for code, device in used:
-            identity = identities.get((pids.get(code), device))
+            identity = "0" if is_shared else identities.get((pids.get(code), device))
             if identity is not None:
                 self.sink.device(code, device, gpu=identity)

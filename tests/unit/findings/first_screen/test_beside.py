@@ -5,6 +5,7 @@ from dataclasses import replace
 import first_screen_samples as made
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from first_screen_samples import MS, idle, run, tables
 
 from causeway.findings.first_screen import losses, work
@@ -14,8 +15,11 @@ from causeway.findings.first_screen.words import run_words, work_words
 from causeway.findings.first_screen.work import variation_facts
 
 
-def test_many_small_copies_are_to_be_copied_at_once():
-    """4,800 copies of 4 kB before 60 launches: "copy on a stream of its own" and "wait less often" were said."""
+@pytest.mark.parametrize("memory", ["pinned", "pageable"])
+def test_many_small_copies_are_to_be_copied_at_once(memory):
+    """4,800 copies of 4 kB before 60 launches: "copy on a stream of its own" and "wait less often" were said, and "pin
+    the host's memory" of pageable ones.
+    """
     copy = CopiesFact(
         kind=1,
         direction="host to device",
@@ -24,7 +28,7 @@ def test_many_small_copies_are_to_be_copied_at_once():
         bytes=4800 * 4096,
         gb_per_s=3.2,
         limit_gb_per_s=None,
-        memory="pinned",
+        memory=memory,
     )
     gain = losses.Gain(saved_ns=15 * MS, row={}, columns=("time_ns", "predicted_ns"))
     fact = LossFact(part="transfers", lost_ns=6 * MS, overlap_ns=6 * MS, gain=gain, copies=(copy,))

@@ -22,6 +22,7 @@ from causeway.findings.first_screen.device_differences import (
     slow_group_facts,
     turns_facts,
     uneven_facts,
+    unused_facts,
 )
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.first_steps import first_step_facts
@@ -119,6 +120,22 @@ def test_a_rank_whose_copies_are_of_another_memory_is_told_to_pin_it(tmp_path):
     )
     (step,) = advice(many, [], [], [], [], (), [fact])
     assert step.words.startswith("Pin the host's memory on rank 3, as on the others")
+
+
+def test_a_gpu_that_works_in_a_part_of_the_run_alone_is_told(tmp_path):
+    """A rank without work for the second half: idle 32 %, of which small reasons of the first half were named."""
+    rows = [
+        {"rank": rank, "device": rank, "start_ns": at * MS, "duration_ns": 9 * MS}
+        for at in range(0, 100, 10)
+        for rank in (0, 1)
+        if rank == 0 or at < 50
+    ]
+    written(tmp_path, "launches", rows)
+    one = run(elapsed_ns=99 * MS, parts={IDLE: 63 * MS})
+    (fact,) = unused_facts(tables(folders=[tmp_path]), one)
+    assert run_words.of_unused(fact, one) == "The GPU of rank 1 has no work in the last 50 ms of 99 ms (51 %)."
+    assert unused_facts(tables(folders=[tmp_path]), run(elapsed_ns=99 * MS, parts={IDLE: 120 * MS})) == []
+    assert unused_facts(tables(folders=[tmp_path, tmp_path]), one) == []
 
 
 def test_devices_of_a_process_with_uneven_work_are_told():
@@ -444,6 +461,33 @@ def test_two_columns_that_only_together_stand_apart_are_said(tmp_path):
     assert said == [
         "node nhwc, precision fp16: mean y of 16 rows 213, 410 in the others (−48 %). That is 99.9 % of the variance."
     ]
+
+
+@pytest.mark.parametrize(("slower", "is_said"), [((0, 1), True), ((0,), False), ((), False)])
+def test_kernels_that_all_become_slower_are_told_together(slower, is_said, tmp_path):
+    """A GPU that throttles for the second half, in a run of many kernels with ten launches each, was not told."""
+    rows = [
+        (at, kernel, round(MS * (1.6 if at >= 6 and kernel in slower else 1))) for at in range(12) for kernel in (0, 1)
+    ]
+    starts = [2 * MS * number for number in range(24)]
+    columns = {"start_ns": starts, "duration_ns": [row[2] for row in rows], "configuration": [row[1] for row in rows]}
+    tables_of = {
+        "launches": columns | {"rank": [0] * 24, "device": [0] * 24},
+        "configurations": {"configuration": [0, 1], "kernel": [0, 1]},
+        "kernels": {"kernel": [0, 1], "short_name": ["a", "b"], "class": ["compute"] * 2},
+        "samples": {"rank": [0] * 2, "device": [0] * 2, "time_ns": [MS, 45 * MS], "value": [1.41e9, 0.88e9]}
+        | {"metric": ["gpc_clock_frequency_hz"] * 2},
+    }
+    for name, values in tables_of.items():
+        pq.write_table(pa.table(values), tmp_path / f"{name}.parquet")
+    one = run(ranks=1, elapsed_ns=48 * MS)
+    fact = work.drift_fact(tables(folders=[tmp_path]), one)
+    assert (fact is not None) == is_said
+    if fact is not None:
+        assert work_words.of_drift(fact, one) == (
+            "Kernels take 1.6 times as long in the second half of the run as in the first, nearly all of them:"
+            " 7.2 ms more. Meanwhile gpc clock frequency changes from 1.41 to 0.88 GHz."
+        )
 
 
 def test_a_jump_on_one_rank_alone_is_found_and_its_rank_said(tmp_path):

@@ -76,6 +76,14 @@ def test_copies_on_streams_of_their_own_are_not_sent_there(streams, said, tmp_pa
     assert step.words.startswith(said)
 
 
+def test_sizes_of_a_small_part_of_the_copies_are_not_told_for_all():
+    """The size of a copy of 1.57 s was not recorded: 160 MB in 2 copies at 13.6 GB/s, a copy of 12 ms, was said."""
+    direction = {"kind": 1, "copies": 2, "bytes": 160 * MS, "duration_ns": 1577 * MS, "limit_gb_per_s": None}
+    given = tables(efficiency=made.efficiency(copies=[direction | {"sized_ns": 12 * MS}]))
+    fact = next(fact for fact in loss_facts(given, run()) if fact.part == "transfers")
+    assert "788 ms host to device in 1 copy." in run_words.of_loss(fact, run())
+
+
 def test_ranks_that_wait_for_each_other_are_to_be_balanced():
     """Waits of 69 of 81 ms were to be overlapped with compute."""
     fact = LossFact(part="communication", lost_ns=162 * MS, waited_ns=138 * MS, overlap_ns=81 * MS, gain=gain(12))

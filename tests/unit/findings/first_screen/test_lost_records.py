@@ -34,6 +34,14 @@ def test_calls_whose_launches_the_profiler_lost_leave_idle_time_unknown():
     assert recording_facts(tables(quality=made.quality(issues=issues[:1]))) == []
 
 
+def test_kernels_without_names_may_be_communication():
+    """An export without its table of strings: its exchanges counted as compute, and nothing said so."""
+    issues = [{"kind": "missing_name", "count": 4000, "export": "e0", "detail": ""}]
+    given = tables(quality=made.quality(issues=issues))
+    said = ["4,000 launches have no kernel name: communication cannot be distinguished from compute."]
+    assert answers(given, "Recording") == said
+
+
 def recorded(folder, calls, answered):
     """Write calls of a host, one after another, and work of those whose index is in `answered`."""
     names = [{"start_ns": 10 * at, "call": at, "rank": 0, "name": name} for at, name in enumerate(calls)]

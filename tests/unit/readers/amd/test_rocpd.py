@@ -73,7 +73,7 @@ def test_the_stored_database_equals_its_rows(data, tmp_path):
         assert possible == {"kernel_variability", "memory_stall", "causes", "time_line", "ranges", "overlap"}
 
 
-@pytest.mark.parametrize("version", ["3.0.0", "3.0.3", "4.1.0"])
+@pytest.mark.parametrize("version", ["3.0.0", "3.0.3", "4.0.0", "4.1.0"])
 @pytest.mark.parametrize("suffix", ["", "_0190a1b2", "cc3883073c204c7d"])
 def test_the_same_run_as_json_gives_equal_tables(version, suffix, tmp_path):
     run = make_run(n=60)
@@ -114,7 +114,7 @@ def test_counters_are_sums_and_exact(tmp_path):
     assert "gfx_power" not in export.capabilities["values"]  # a sample's counter is no launch's
 
 
-@pytest.mark.parametrize("version", ["3.0.3", "4.1.0"])
+@pytest.mark.parametrize("version", ["3.0.3", "4.0.0", "4.1.0"])
 def test_samples_of_devices(version, tmp_path):
     export = Read(write_rocpd(make_run(), tmp_path / "r.db", version=version), tmp_path / "t")
     assert [(row["time_ns"], row["metric"], row["value"], row["device"]) for row in export.samples.to_pylist()] == [

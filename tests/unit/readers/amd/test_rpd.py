@@ -101,6 +101,23 @@ def test_queue_delays_are_from_the_call_that_launched(path, tmp_path):
     assert found == {start: queue if (queue := expected[start]) >= 0 else None for start in found}
 
 
+def test_calls_are_found_by_correlation_where_there_is_no_table_of_links(copy, tmp_path):
+    """rocm-trace-lite numbers operations and calls alike: of its idle time nothing was explained."""
+    columns = ["start_ns", "duration_ns", "call_start_ns", "call_end_ns"]
+    linked = Read(copy, tmp_path / "a").launches.select(columns)
+    ids = "SELECT api_id FROM rocpd_api_ops l WHERE l.op_id = rocpd_op.id"
+    changed(
+        copy,
+        "ALTER TABLE rocpd_op ADD COLUMN correlation_id INTEGER DEFAULT 0",
+        "ALTER TABLE rocpd_api ADD COLUMN correlation_id INTEGER DEFAULT 0",
+        f"UPDATE rocpd_op SET correlation_id = 1000 + ({ids})",
+        "UPDATE rocpd_api SET correlation_id = 1000 + id",
+        "DROP TABLE rocpd_api_ops",
+    )
+    assert Read(copy, tmp_path / "b").launches.select(columns) == linked
+    assert linked.column("call_start_ns").null_count == 0
+
+
 @pytest.mark.parametrize("path", real())
 def test_the_monitor_gives_samples_of_the_clock_in_hz(path, tmp_path):
     rows = sql(path, "SELECT start, value FROM rocpd_monitor ORDER BY start, id")

@@ -7,9 +7,24 @@ from layouts.rocprofv3_samples import GPUS, HOST, KERNELS, KINDS, SECRET, UNREAD
 
 
 def write_rocpd(run, path, suffix="_0000", guid="00000000-1111", version="3.0.3"):
-    """Write a rocpd database as of schema 3 (suffixed tables, views over them), or of schema 4 (tracks)."""
+    """Write a rocpd database as of schema 3 (suffixed tables, views over them), or of schema 4 (tracks; in 4.0 times
+    are row ids of rocpd_timestamp).
+    """
     connection = sqlite3.connect(path)
     tracked = version.startswith("4")
+    stamps = []
+
+    def stamped(columns, rows):
+        """Return columns and rows with times as row ids of rocpd_timestamp, in schema 4.0."""
+        if not version.startswith("4.0"):
+            return columns, rows
+        names = columns.split()
+        times = [at for at, name in enumerate(names, 1) if name in ("start", "end", "timestamp")]
+        for row in rows:
+            stamps.extend(row[at] for at in times)
+        ids = iter(range(len(stamps) - len(times) * len(rows) + 1, len(stamps) + 1))
+        rows = [tuple(next(ids) if at in times else value for at, value in enumerate(row)) for row in rows]
+        return " ".join(f"{name}_id" if at in times else name for at, name in enumerate(names, 1)), rows
 
     def table(name, columns, rows):
         """Write a table: an id, the named columns (`*`: text), and the rows."""
@@ -78,14 +93,15 @@ def write_rocpd(run, path, suffix="_0000", guid="00000000-1111", version="3.0.3"
         )
     sizes = " ".join(f"{what}_size_{axis}" for what in ("workgroup", "grid") for axis in "xyz")
     columns = f"guid* {where} kernel_id dispatch_id start end private_segment_size group_segment_size {sizes} event_id"
-    table("rocpd_kernel_dispatch", columns, rows)
+    table("rocpd_kernel_dispatch", *stamped(columns, rows))
     rows = []
     for at, (kind, correlation, thread, start, stop, source, target, stream, size) in enumerate(run["copies"], 1):
         ends = (number[KINDS[4]["operations"][kind]], 50 + source, 50 + target, size)
         rows.append(
             (at, guid, *origin(thread, None, None, stream), start, stop, *ends, event("MEMORY_COPY", correlation))
         )
-    table("rocpd_memory_copy", f"guid* {where} start end name_id src_agent_id dst_agent_id size event_id", rows)
+    columns = f"guid* {where} start end name_id src_agent_id dst_agent_id size event_id"
+    table("rocpd_memory_copy", *stamped(columns, rows))
     regions = [("HIP_RUNTIME_API_EXT", "{}", KINDS[1]["operations"][op], rest) for op, *rest in run["calls"]]
     regions += [
         ("MARKER_CORE_RANGE_API", json.dumps({"message": text}), "roctxThreadRangeA", rest)
@@ -94,7 +110,7 @@ def write_rocpd(run, path, suffix="_0000", guid="00000000-1111", version="3.0.3"
     rows = []
     for at, (category, extdata, name, (correlation, thread, start, stop)) in enumerate(regions, 1):
         rows.append((at, guid, *origin(thread), start, stop, number[name], event(category, correlation, extdata), "{}"))
-    table("rocpd_region", f"guid* {where} start end name_id event_id extdata*", rows)
+    table("rocpd_region", *stamped(f"guid* {where} start end name_id event_id extdata*", rows))
     values = [
         (of[one["number"]], 100 * one["agent"] + at, value)
         for one, found in run["counters"]
@@ -105,7 +121,9 @@ def write_rocpd(run, path, suffix="_0000", guid="00000000-1111", version="3.0.3"
     values += [(row[4], 900, 100.5 + row[0]) for row in samples]
     table("rocpd_pmc_event", "guid* event_id pmc_id value", [(at, guid, *row) for at, row in enumerate(values, 1)])
     table("rocpd_event", "guid* category_id stack_id parent_stack_id correlation_id extdata*", events)
-    table("rocpd_sample", "guid* track_id timestamp event_id extdata*", samples)
+    table("rocpd_sample", *stamped("guid* track_id timestamp event_id extdata*", samples))
+    if stamps:
+        table("rocpd_timestamp", "guid* value", [(at, guid, value) for at, value in enumerate(stamps, 1)])
     origin(run["pid"], GPUS[0])
     if tracked:
         table(

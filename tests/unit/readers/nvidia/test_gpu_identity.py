@@ -68,3 +68,15 @@ def test_a_part_of_a_gpu_has_its_own_multiprocessors_and_no_known_memory(tmp_pat
     ]
     unknown = written(tmp_path / "u.sqlite", [(None, 0, 700, "aa-1", 14), (None, 0, 701, "bb-2", None)], columns)
     assert Read(unknown, tmp_path / "u").devices.column("multiprocessors").to_pylist() == [14, None]
+
+
+@pytest.mark.parametrize(("gpus", "known"), [(1, ["0", "0"]), (2, [None, None])])
+def test_processes_on_a_machine_of_one_gpu_share_it(tmp_path, gpus, known):
+    """Two processes on the only GPU were told as two GPUs, each idle half of the time."""
+    path = written(tmp_path / "e.sqlite", [(None, None, None)], "gpuId INTEGER, cudaId INTEGER, pid INTEGER")
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE TARGET_INFO_CUDA_DEVICE")
+        connection.execute("CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT)")
+        connection.executemany("INSERT INTO TARGET_INFO_GPU VALUES (?, 'A100')", [(gpu,) for gpu in range(gpus)])
+    connection.close()
+    assert Read(path, tmp_path / "t").devices.column("gpu").to_pylist() == known

@@ -229,7 +229,7 @@ def _collectives(fact: losses.CollectivesFact) -> str:
     size = f" of {quantity(fact.bytes, 'bytes')}" if fact.bytes else ""
     speed = f" at {significant(fact.bus_gb_per_s, 2)} GB/s (bus)" if fact.bus_gb_per_s else ""
     if fact.operation == "other":
-        return f"{counted(fact.count, 'collective')} of an untold kind"
+        return f"{counted(fact.count, 'collective' if fact.matched else 'kernel')} of an untold kind"
     return f"{count(fact.count)} x {fact.operation}{size}{speed}"
 
 
@@ -294,6 +294,12 @@ def of_turns(fact: differences.TurnsFact, run: RunFact) -> str:
         f"The {fact.devices} GPUs of the process take turns: one works {time(fact.working_ns)} of"
         f" {time(run.elapsed_ns)}, two at once {both}. Each is idle while another works."
     )
+
+
+def of_unused(fact: differences.UnusedFact, run: RunFact) -> str:
+    """Return which GPU works in a part of the run alone."""
+    when = f"in the {'last' if fact.is_behind else 'first'} {time(fact.ns)} of {time(run.elapsed_ns)}"
+    return f"The GPU of rank {fact.rank} has no work {when} ({percent(fact.ns / run.elapsed_ns)})."
 
 
 def of_uneven(fact: differences.UnevenFact, run: RunFact) -> str:
@@ -401,7 +407,7 @@ def of_gap(fact: GapFact, run: RunFact) -> str:
     shorter = fact.total_ns - fact.longest_ns
     of = time(fact.median_ns)
     if fact.count == 2 and fact.longest_ns > 1.2 * shorter:
-        of = f"{time(shorter)} and {of}"
+        of = f"{time(shorter)} and {time(fact.longest_ns)}"
     return f"{count(number)} gaps{each} of {of}{longest}{once}, {between}"
 
 

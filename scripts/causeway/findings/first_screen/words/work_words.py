@@ -14,7 +14,7 @@ from causeway.findings.first_screen.run_facts import (
     RunFact,
 )
 from causeway.findings.first_screen.words.run_words import percent
-from causeway.findings.first_screen.work import TableCause, VariationFact, WorkFact
+from causeway.findings.first_screen.work import DriftFact, TableCause, VariationFact, WorkFact
 
 
 def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
@@ -150,24 +150,38 @@ def of_apart(fact: differences.ApartFact, target: str, unit: str) -> str:
     )
 
 
+def _clock(clock: tuple[str, float, float] | None) -> str:
+    """Return which clock changes meanwhile."""
+    if clock is None:
+        return ""
+    name, was, now = clock
+    rates = f"{significant(was / 1e9)} to {significant(now / 1e9)} GHz"
+    return f" Meanwhile {name.removesuffix('_hz').replace('_', ' ')} changes from {rates}."
+
+
+def of_drift(fact: DriftFact, run: RunFact) -> str:
+    """Return by how much all kernels are slower in the second half of a device's time, and the clock that falls."""
+    kernels = f"Kernels of rank {fact.rank}" if run.ranks > 1 else "Kernels"
+    return (
+        f"{kernels} take {significant(fact.times)} times as long in the second half of the run as in the first,"
+        f" nearly all of them: {time(fact.cost_ns)} more.{_clock(fact.clock)}"
+    )
+
+
 def of_variation(fact: VariationFact, run: RunFact) -> str:
     """Return how a kernel varies, the cause where one is supported, and the price; of a trend both ends."""
     kernel = kernel_words(fact.name)
     if (trend := fact.trend) is not None:
         since = f", at {time(trend.since_ns)}" if trend.since_ns is not None else ""
         how = f"a jump that stays{since}" if trend.is_jump else "a trend over the run"
-        clock = ""
-        if trend.clock is not None:
-            name, was, now = trend.clock
-            rates = f"{significant(was / 1e9)} to {significant(now / 1e9)} GHz"
-            clock = f" Meanwhile {name.removesuffix('_hz').replace('_', ' ')} changes from {rates}."
         whose = "launches" if trend.rank is None or run.ranks < 2 else f"launches on rank {trend.rank} alone"
         of = (
             f"the first tenth of {whose}"
             if whose != "launches"
             else f"the first tenth of {count(fact.launches)} launches"
         )
-        return f"{kernel}: {time(trend.begins_ns)} in {of}, {time(trend.ends_ns)} in the last: {how}, not noise.{clock}"
+        ends = f"{time(trend.begins_ns)} in {of}, {time(trend.ends_ns)} in the last"
+        return f"{kernel}: {ends}: {how}, not noise.{_clock(trend.clock)}"
     low, middle, high = (time(value) for value in fact.quartiles_ns)
     half = f"half of {count(fact.launches)} launches {low} to {high}"
     why = "no cause is supported"
