@@ -480,19 +480,18 @@ def _trend(
 FEWEST_IN_HALF = 3
 """Launches of a configuration in each half of the time from which these are compared."""
 HALVES = (
-    "WITH placed AS (SELECT *, min(start_ns) OVER d AS began, max(start_ns) OVER d AS ended"
-    " FROM read_parquet($launches) l JOIN read_parquet($configurations) c USING (configuration)"
-    " JOIN read_parquet($kernels) k USING (kernel) WHERE k.class::VARCHAR <> $class"
-    " WINDOW d AS (PARTITION BY rank, device)), halves AS (SELECT *, 2 * start_ns >= began + ended AS is_late"
-    " FROM placed), each AS (SELECT rank, device, any_value(began) AS began, any_value(ended) AS ended,"
-    " median(duration_ns) FILTER (is_late) / median(duration_ns) FILTER (NOT is_late) AS times, count(*) FILTER"
-    " (is_late) AS n, avg(duration_ns) FILTER (is_late) - avg(duration_ns) FILTER (NOT is_late) AS more,"
-    " sum(duration_ns) AS ns, least(n, count(*) - n) >= {fewest} AS is_compared FROM halves"
-    " GROUP BY rank, device, configuration)"
+    "WITH spans AS (SELECT rank, device, min(start_ns) AS began, max(start_ns) AS ended FROM read_parquet($launches)"
+    " GROUP BY rank, device), halves AS (SELECT rank, device, configuration, 2 * start_ns >= began + ended AS is_late,"
+    " count(*) AS n, sum(duration_ns) AS ns, avg(ln(greatest(duration_ns, 1))) AS log FROM read_parquet($launches)"
+    " JOIN spans USING (rank, device) GROUP BY ALL), each AS (SELECT rank, device, sum(ns) AS total,"
+    " any_value(n) FILTER (is_late) AS n, any_value(ns / n) FILTER (is_late) - any_value(ns / n) FILTER (NOT is_late)"
+    " AS more, exp(any_value(log) FILTER (is_late) - any_value(log) FILTER (NOT is_late)) AS times, count(*) = 2 AND"
+    " min(n) >= {fewest} AS is_compared FROM halves JOIN read_parquet($configurations) c USING (configuration)"
+    " JOIN read_parquet($kernels) k USING (kernel) WHERE k.class::VARCHAR <> $class GROUP BY rank, device, configuration)"
     " SELECT rank, device, any_value(began), any_value(ended), median(times) FILTER (is_compared),"
-    " sum(n * more) FILTER (is_compared) FROM each GROUP BY rank, device HAVING count(*) FILTER (is_compared) > 1"
-    " AND sum(ns) FILTER (is_compared) >= {most} * sum(ns)"
-    " AND sum(ns) FILTER (is_compared AND times >= {least}) >= {alike} * sum(ns) FILTER (is_compared)"
+    " sum(n * more) FILTER (is_compared) FROM each JOIN spans USING (rank, device) GROUP BY rank, device"
+    " HAVING count(*) FILTER (is_compared) > 1 AND sum(total) FILTER (is_compared) >= {most} * sum(total)"
+    " AND sum(total) FILTER (is_compared AND times >= {least}) >= {alike} * sum(total) FILTER (is_compared)"
 )
 """Devices whose kernels, by configurations with enough launches in both halves of their time, are slower in the second:
 that time, by what factor, and what all take longer.
