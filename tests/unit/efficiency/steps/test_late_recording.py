@@ -198,7 +198,8 @@ def test_a_stream_that_is_ahead_does_not_shorten_steps(tmp_path):
     """One stream needs 1,000 ns a step, the other 700: they drift, and the last step was told to last three times as
     long as the others.
     """
-    steps, length = 12, {7: 1000, 20: 700}
+    steps = 12
+    length = {7: 1000, 20: 700}
     kernels = [
         (
             step * ns,
