@@ -294,14 +294,13 @@ def _steps(tables: Path, _: dict[str, Any]) -> list[str]:
 
 
 def _collectives(tables: Path, _: dict[str, Any]) -> list[str]:
-    """Return whether an export with collectives has too few of them to judge ranks and to align clocks."""
+    """Return whether an export with collectives has too few of them to align clocks."""
     from causeway.efficiency.ranks.clock_alignment import FEWEST as FEWEST_FOR_SHIFT
     from causeway.efficiency.ranks.clock_alignment import FEWEST_FOR_DRIFT
-    from causeway.efficiency.ranks.find_stragglers import FEWEST as FEWEST_FOR_STRAGGLERS
     from causeway.efficiency.ranks.rank_collectives import collectives_of
 
     most = max(map(len, collectives_of(tables).values()), default=0)
-    needs = {"stragglers": FEWEST_FOR_STRAGGLERS, "shift of clocks": FEWEST_FOR_SHIFT, "drift": FEWEST_FOR_DRIFT}
+    needs = {"shift of clocks": FEWEST_FOR_SHIFT, "drift": FEWEST_FOR_DRIFT}
     return [
         f"{name}: the most collectives of one rank are {most}; {needed} are needed"
         for name, needed in needs.items()

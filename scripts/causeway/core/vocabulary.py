@@ -452,6 +452,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _STEP_WORDS = frozenset({"step", "timestep", "iteration"})
 _NUMBERED_WORDS = _STEP_WORDS | {"iter"}
 _OTHER_WORDS = frozenset({"optimizer", "scheduler", "substep", "compile", "autotuner"})
+_INPUT_WORDS = frozenset({"batch", "minibatch", "request", "token", "iter"})
 _ENGINE_STEP = re.compile(r"execute_(?:\*_)?(?:context|new)_\*")
 """How the ranges of steps of vLLM's engine begin, numbers left out: `execute_context_1(2048)_generation_31(31)`."""
 
@@ -486,3 +487,14 @@ def form_of(name: str) -> int | None:
     if words & _OTHER_WORDS or not words & (_NUMBERED_WORDS if is_numbered else _STEP_WORDS):
         return None
     return 1 if is_numbered else 2
+
+
+def names_an_input(name: str) -> bool:
+    """Return whether a range's name says that a program handles one of many inputs in it, as `batch 3`,
+    `decode_token` and `request` do. Parts of a step are called so too: it is one where it holds the launches.
+
+    >>> names_an_input("decode_token"), names_an_input("tokenize"), names_an_input("forward")
+    (True, False, False)
+    """
+    words = {word.lower() for word in _WORD.findall(name[:1000])}
+    return bool(words & _INPUT_WORDS) and not words & _OTHER_WORDS

@@ -163,7 +163,6 @@ def training_trace(path, steps, collectives):
             2,
             [
                 "slow steps: 7 steps",
-                "stragglers: the most collectives of one rank are 2; 3 are needed",
                 "shift of clocks: the most collectives of one rank are 2; 3",
                 "drift: the most collectives of one rank are 2; 16",
                 "critical path: 16 launches; the latency of a start is measured from 20, below 5 µs",

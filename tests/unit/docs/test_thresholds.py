@@ -76,7 +76,7 @@ NO_THRESHOLDS = {
     "efficiency/ranks/lateness_causes.py": "MOST_KERNELS MOST_CONFIGURATIONS",
     "efficiency/ranks/duration_cells.py": "SLICE STEPS OCTAVES UNIT",
     "efficiency/ranks/variance_components.py": "NS_PER_HOUR DIGITS",
-    "efficiency/steps/annotated.py": "MOST_NAMES",
+    "efficiency/steps/annotated.py": "MOST_NAMES OF_INPUTS",
     "efficiency/steps/step_parts.py": "MOST_CELLS",
     "efficiency/trees/launch_path.py": "ON_THE_BUS",
     "findings/figures.py": "LONGEST_NAME",

@@ -11,7 +11,10 @@ OTHER = "other kernels"
 """Work whose class no name tells."""
 WORK = (
     ("attention", r"flash|fmha|attention|sdpa|paged(?!ata)|mha_|unified_attn|mla_"),
-    ("convolution", r"conv(?!ert)|winograd|wgrad|dgrad|implicit_gemm|cudnn_infer|[sh]cudnn|\d+cudnn|im2col"),
+    (
+        "convolution",
+        r"conv(?!ert)|winograd|wgrad|dgrad|implicit_gemm|cudnn_infer|[sh]cudnn|\d+cudnn|im2col|igemm_(?:fwd|bwd|wrw)_",
+    ),
     (
         "matrix products",
         r"gemm|gemv|nvjet|cublas|cutlass|xmma|wgmma|matmul|mul_mat|(?:^|::|_)(?:mm|bmm|addmm|baddbmm|linear)(?:$|_)|^cijk"

@@ -23,8 +23,6 @@ from causeway.events.event_blocks import first_recorded
 from causeway.numeric.mpi import Ranks, merged
 
 WAITS = "what is said of waits and late ranks holds for one communicator alone"
-FEWEST = 3
-"""Collectives that a group needs for a verdict."""
 
 
 def find_stragglers(
@@ -187,8 +185,8 @@ def _judged(
     """Return the groups with enough collectives; `notes` gets a sentence on each of the others."""
     judged = []
     for group in groups:
-        if group.synchronising().sum() < FEWEST:
-            notes.append(f"{_named(group)}: fewer than {FEWEST} collectives that all ranks leave together")
+        if not group.synchronising().any():
+            notes.append(f"{_named(group)}: no collective that all ranks leave together")
             continue
         members = max(group.members(index) for index in np.flatnonzero(group.synchronising()).tolist())
         if members > len(group.ranks):

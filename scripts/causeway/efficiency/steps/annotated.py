@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.core.vocabulary import form_of, without_numbers
+from causeway.core.vocabulary import form_of, names_an_input, without_numbers
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.regions import MOST_INSTANCES
+from causeway.efficiency.steps.launch_moments import called_since, launch_moments
 from causeway.efficiency.steps.rank_steps import RankSteps
 from causeway.events.event_blocks import host_ranges
 
@@ -18,6 +19,12 @@ FEWEST_RANGES = 2
 """Ranges of one name that one thread needs to count as steps: a single one is no iteration."""
 MOST_NAMES = 10_000
 """Names that look like steps and are remembered in one export; names come from outside."""
+OF_INPUTS = 3
+"""Form of ranges that are named after an input, and are steps where they hold most launches."""
+FEWEST_INPUTS = 3
+"""Such ranges that one thread needs, as many as repeats of launches."""
+MOST_HELD = 0.8
+"""Share of a rank's launches that such ranges have to hold: a part of a step holds less."""
 _NUMBER = re.compile(r"\d+")
 
 
@@ -28,7 +35,7 @@ class Family:
     Attributes
     ----------
     form : int
-        `vocabulary.form_of` of the name.
+        `vocabulary.form_of` of the name, or `OF_INPUTS`.
     missing_ranks : int
         Ranks of the dataset that have no such range.
     negative_ns : int
@@ -54,7 +61,7 @@ def _step_like(folder: Path) -> Iterator[Iterator[tuple[int, int, int, int, str,
         texts = names.dictionary.to_pylist()
         for text in texts:
             if text not in keys and len(keys) < MOST_NAMES * 10:
-                form = form_of(text)
+                form = OF_INPUTS if names_an_input(text) and form_of(text) is None else form_of(text)
                 keys[text] = None if form is None else (form, without_numbers(text)[:1000])
         key_of = [keys.get(text) for text in texts]
         is_step = np.array([key is not None for key in key_of], bool)
@@ -93,12 +100,32 @@ def step_ranges(folder: Path) -> StepRanges:
             if key in time or len(time) < MOST_NAMES:
                 count[key, rank, thread] += 1
                 time[key] += end - start
-    return StepRanges(dict(count), dict(time))
+    of_inputs = [key for key in time if key[0] == OF_INPUTS]
+    for key in of_inputs if len(of_inputs) == len(time) else ():
+        if not _holds_launches(folder, Family(form=OF_INPUTS, missing_ranks=0, negative_ns=0, name=key[1])):
+            del time[key]
+    for key in of_inputs if len(of_inputs) < len(time) else ():
+        del time[key]
+    return StepRanges({owner: many for owner, many in count.items() if owner[0] in time}, dict(time))
+
+
+def _holds_launches(folder: Path, family: Family) -> bool:
+    """Return whether ranges of an export that are named after inputs hold most launches of each rank that has any."""
+    steps = annotated_steps(folder, family)
+    held: Counter[int] = Counter()
+    total: Counter[int] = Counter()
+    for block in launch_moments(folder, called_since(folder, annotated=True)) if steps else ():
+        for rank in steps:
+            moments = block["moment"][block["rank"] == rank]
+            held[rank] += int((steps[rank].of(moments) >= 0).sum())
+            total[rank] += moments.size
+    return total.total() > 0 and all(held[rank] >= MOST_HELD * total[rank] for rank in steps)
 
 
 def choose_family(exports: Iterable[StepRanges], ranks: int) -> Family | None:
     """Return the ranges that are the steps of a dataset: PyTorch's profiler steps, else ranges whose names count, else
-    ranges of a name that repeats; of equals those that most ranks have, then with the most time, then by name.
+    ranges of a name that repeats, else those of inputs that hold most launches; of equals those that most ranks have,
+    then with the most time, then by name.
 
     Parameters
     ----------
@@ -129,7 +156,8 @@ def annotated_steps(folder: Path, family: Family) -> dict[int, RankSteps]:
     """Return the steps of each rank of an export that has ranges of the family.
 
     Those of the thread with the most of them, ranges inside another one left out. A step lasts until the next one
-    starts; until its own range ends where it is the last one, or where the next number does not follow.
+    starts; until its own range ends where it is the last one, where the next number does not follow, or where the range
+    is named after an input: a server waits between two of them.
     """
     rows: dict[int, dict[int, list[tuple[int, int, str]]]] = {}
     for block in _step_like(folder):
@@ -141,19 +169,20 @@ def annotated_steps(folder: Path, family: Family) -> dict[int, RankSteps]:
     steps = {}
     for rank, threads in sorted(rows.items()):
         thread = min(threads, key=lambda candidate: (-len(threads[candidate]), candidate))
-        if len(threads[thread]) >= FEWEST_RANGES:
-            steps[rank] = _windows(rank, threads[thread])
+        if len(threads[thread]) >= (FEWEST_INPUTS if family.form == OF_INPUTS else FEWEST_RANGES):
+            steps[rank] = _windows(rank, threads[thread], lasts=family.form != OF_INPUTS)
     return steps
 
 
-def _windows(rank: int, ranges: Sequence[tuple[int, int, str]]) -> RankSteps:
+def _windows(rank: int, ranges: Sequence[tuple[int, int, str]], *, lasts: bool) -> RankSteps:
+    """Return the steps of a rank's ranges; a step `lasts` until the next one, or for its own range."""
     outer: list[tuple[int, int, str]] = []
     for span in sorted(ranges, key=lambda span: (span[0], -span[1], span[2])):
         if not outer or span[1] > outer[-1][1]:
             outer.append(span)
     start, end = (np.array([span[column] for span in outer], np.int64) for column in (0, 1))
     number = _numbers([name for _, _, name in outer])
-    follows = np.diff(number) == 1
+    follows = lasts & (np.diff(number) == 1)
     end[:-1] = np.where(follows, start[1:], np.minimum(end[:-1], start[1:]))
     return RankSteps(rank=rank, number=number, start=start, end=end)
 

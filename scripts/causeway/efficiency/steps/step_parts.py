@@ -1,6 +1,7 @@
 """What each step's time consists of: states of its devices, time and launches of each kernel, sampled clocks."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,24 +167,51 @@ def _runs_ahead(tally: _Launches) -> bool:
     return bool(late) or _is_far_ahead(tally)
 
 
-def _on_device(tally: _Launches) -> RankSteps:
+def _on_device(tally: _Launches, busiest: np.ndarray) -> RankSteps:
     """Return the steps of a rank as its device has them: each ends with its last launch or transfer, or with its window
-    where the host is not ahead, at the latest where the next step begins to launch, and begins where the one before
-    ended; the first one, and one that does not follow the one before, with its first launch. So time in which the
-    device waits for a step's first launch is that step's.
+    where the host is not ahead, at the latest where the next step begins to launch and the `busiest` stream, with its
+    last end in each step, is done with this one; and begins where the one before ended. The first one, and one that
+    does not follow the one before, begins with its first launch. So time in which the device waits for a step's first
+    launch is that step's, and a stream with less work that is ahead by some steps does not shorten them.
     """
     steps = tally.steps
     used = tally.count.sum(axis=1) > 0
-    number, first, last, begun, ended = (
-        values[used] for values in (steps.number, tally.first, tally.last, steps.start, steps.end)
+    number, first, last, begun, ended, done = (
+        values[used] for values in (steps.number, tally.first, tally.last, steps.start, steps.end, busiest)
     )
     first = np.maximum.accumulate(first)
     last = np.maximum(last, first)
-    end = np.append(np.minimum(np.maximum(last, ended)[:-1], first[1:]), last[-1])
+    latest = np.maximum(first[1:], np.maximum.accumulate(done)[:-1])
+    end = np.append(np.minimum(np.maximum(last, ended)[:-1], latest), last[-1])
     follows = ended[:-1] >= begun[1:]
     start = np.append(first[:1], np.where(follows, end[:-1], first[1:]))
     device_steps = RankSteps(rank=steps.rank, number=number, start=start, end=end)
     return device_steps.kept(end > start)
+
+
+def _done_by_busiest(folder: Path, ahead: Mapping[int, _Launches], since: Mapping[int, int]) -> dict[int, np.ndarray]:
+    """Return when the stream with the most time of launches of each rank ends its last launch of each step; the least
+    int64 where it has none; int64, shape (steps,), ns.
+    """
+    time: dict[int, Counter] = {rank: Counter() for rank in ahead}
+    for block in launch_moments(folder, since):
+        stream = block["device"].astype(np.int64) << 32 | block["stream"].astype(np.int64)
+        for rank, of_stream in time.items():
+            of_rank = block["rank"] == rank
+            streams, index = np.unique(stream[of_rank], return_inverse=True)
+            sums = np.bincount(index, weights=(block["end"] - block["start"])[of_rank], minlength=streams.size)
+            of_stream.update(dict(zip(streams.tolist(), sums.tolist(), strict=True)))
+    busiest = {
+        rank: max(of_stream, key=lambda stream: (of_stream[stream], -stream)) for rank, of_stream in time.items()
+    }
+    done = {rank: np.full(tally.last.size, np.iinfo(np.int64).min) for rank, tally in ahead.items()}
+    for block in launch_moments(folder, since):
+        stream = block["device"].astype(np.int64) << 32 | block["stream"].astype(np.int64)
+        for rank, tally in ahead.items():
+            own = (block["rank"] == rank) & (stream == busiest[rank])
+            row = tally.windows.of(block["moment"][own])
+            np.maximum.at(done[rank], row[row >= 0], block["end"][own][row >= 0])
+    return done
 
 
 def _take_transfers(folder: Path, by_rank: Mapping[int, _Launches]) -> None:
@@ -201,7 +229,8 @@ def _counted_on_device(folder: Path, ahead: Mapping[int, _Launches], since: Mapp
     """Return the launches of ranks whose host runs ahead, in the steps that their devices have."""
     _take_transfers(folder, ahead)
     far = {rank for rank, tally in ahead.items() if _is_far_ahead(tally)}
-    steps = {rank: _on_device(tally) for rank, tally in ahead.items()}
+    busiest = _done_by_busiest(folder, ahead, since)
+    steps = {rank: _on_device(tally, busiest[rank]) for rank, tally in ahead.items()}
     windows = {
         rank: tally.steps.kept(np.isin(tally.steps.number, steps[rank].number))
         for rank, tally in ahead.items()

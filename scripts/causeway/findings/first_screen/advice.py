@@ -116,7 +116,7 @@ def advice(
     steps += [of_migrations(fact, run) for fact in migrations]
     steps += [of_turns(fact, run) for fact in turns]
     steps += [of_slow_copies(fact, run) for fact in slow_copies]
-    steps += [Advice(words=EVEN, saved_ns=fact.saved_ns) for fact in uneven]
+    steps += [_of_uneven(fact) for fact in uneven]
     steps += [of_slow_group(fact) for fact in slow_groups]
     steps += [Advice(words=ANEW, saved_ns=fact.waited_ns) for fact in in_turn]
     small_copies = any(_is_of_small_copies(fact, run) for fact in losses)
@@ -178,6 +178,12 @@ def of_slow_copies(fact: SlowCopiesFact, run: RunFact) -> Advice:
             f"Pin the host's memory on {who}, as on the others: copies {fact.direction} are of pageable memory there."
         )
     return Advice(words=words, saved_ns=fact.lost_ns)
+
+
+def _of_uneven(fact: UnevenFact) -> Advice:
+    """Return what to do with devices of a process that compute for different times."""
+    words = EVEN if fact.slower is None else f"Compare clock and power cap of GPU {fact.slower} with the others."
+    return Advice(words=words, saved_ns=fact.saved_ns)
 
 
 def of_slow_group(fact: SlowGroupFact) -> Advice:

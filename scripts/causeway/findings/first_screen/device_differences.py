@@ -115,11 +115,12 @@ def _events(folder: Path, table: str) -> Iterator[Block]:
 
 @dataclass(frozen=True, kw_only=True)
 class UnevenFact:
-    """Devices of one process of which the busiest limits the run: the ns that each computes, by device; the query gives
-    those of the busiest.
+    """Devices of one process of which the busiest limits the run: the ns that each computes, by device, and the busiest
+    one if it runs the same launches as the others; the query gives its ns.
     """
 
     compute_ns: Mapping[int, int]
+    slower: int | None = None
     query: str
 
     @property
@@ -140,10 +141,24 @@ def uneven_facts(tables: RunTables, run: RunFact) -> list[UnevenFact]:
     for rank, each in of_rank.items():
         busiest = max(each, key=lambda number: (each[number], -number))
         value = f"json_extract(content, '$.breakdown.\"{rank}/{busiest}\".compute_ns')::BIGINT"
-        fact = UnevenFact(compute_ns=each, query=within(f"{tables.dataset}/efficiency.json", value))
+        slower = busiest if len(each) > 1 and _run_the_same(tables.folders, int(rank), len(each)) else None
+        fact = UnevenFact(compute_ns=each, slower=slower, query=within(f"{tables.dataset}/efficiency.json", value))
         if 2 * each[busiest] >= run.elapsed_ns and fact.saved_ns >= NOTICEABLE * run.elapsed_ns:
             facts.append(fact)
     return sorted(facts, key=lambda fact: (-fact.saved_ns, fact.query))[:1]
+
+
+def _run_the_same(folders: Sequence[Path], rank: int, devices: int) -> bool:
+    """Return whether all devices of a rank run as many launches of each kernel with each grid."""
+    import duckdb
+
+    launches = [str(path) for folder in folders if (path := folder / "launches.parquet").is_file()]
+    different = (
+        "SELECT configuration FROM (SELECT filename, configuration, count(*) AS n FROM read_parquet(?, filename = true)"
+        " WHERE rank = ? GROUP BY filename, configuration, device) GROUP BY filename, configuration"
+        " HAVING count(*) <> ? OR min(n) <> max(n) LIMIT 1"
+    )
+    return bool(launches) and not duckdb.execute(different, [launches, rank, devices]).fetchall()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from causeway.findings.first_screen.run_facts import (
     COMMUNICATION,
     COMPUTE,
     COPIES,
+    FENCE,
     IDLE,
     NOTICEABLE,
     RunFact,
@@ -56,10 +57,11 @@ def first_step_facts(tables: RunTables, run: RunFact) -> list[FirstStepFact]:
     others = rows[~rows["warm_up"]]
     if first.empty or others.empty:
         return []
-    usual_ns = int(others["duration_ns"].median())
+    low, usual_ns, high = (int(ns) for ns in others["duration_ns"].quantile([0.25, 0.5, 0.75]))
     row = first.sort_values(["duration_ns", "rank", "step"], ascending=[False, True, True]).iloc[0]
     excess = int(row["duration_ns"]) - usual_ns
-    if excess < NOTICEABLE * run.elapsed_ns or row["duration_ns"] < MUCH_LONGER * usual_ns:
+    far = max(MUCH_LONGER * usual_ns, high + FENCE * (high - low))
+    if excess < NOTICEABLE * run.elapsed_ns or row["duration_ns"] < far:
         return []
     names = {COMMUNICATION: "exposed_communication_ns", COPIES: "exposed_copies_ns", IDLE: "idle_ns"}
     grown = {part: float(row[name] - others[name].median()) for part, name in names.items()}

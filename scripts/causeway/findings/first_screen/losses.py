@@ -318,6 +318,7 @@ def _reasons(tables: RunTables) -> tuple[list[tuple[str, str, int]], int]:
     """
     sums: Counter[tuple[str, str]] = Counter()
     outer = {name for folder in tables.folders for name in outer_ranges(folder)}
+    outer |= {tables.steps["ranges"]} if tables.steps else set()
     for row in tables.waiting:
         if row["reason"] not in NOT_IDLE:
             name = row["detail"].removeprefix(IN_RANGE)

@@ -17,6 +17,7 @@ from causeway.core.schemas import Row
 from causeway.core.tables import open_table, read_table
 from causeway.findings.first_screen.first_steps import FirstStepFact
 from causeway.findings.first_screen.run_facts import (
+    FENCE,
     LAUNCHING_NS,
     MOST_LAUNCHES,
     MOST_OF_RUN,
@@ -372,7 +373,8 @@ def between(gaps: Sequence[GapFact]) -> tuple[str, int] | None:
 
 def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
     """Return single launches and copies that take a hundredth of the run or more beyond what is usual for their kind,
-    most time first; launches of one kernel, or copies of one direction, are one fact.
+    most time first; launches of one kernel, or copies of one direction, are one fact. What is usual for a launch is
+    that of its kernel with its grid, where there are enough of these.
     """
     import duckdb
 
@@ -383,19 +385,21 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
     for folder in tables.folders:
         if (folder / "launches.parquet").is_file():
             rows = duckdb.execute(
-                "SELECT start_ns, duration_ns, rank, device, configuration FROM read_parquet(?) WHERE duration_ns >= ?",
-                [str(folder / "launches.parquet"), least],
+                "SELECT start_ns, duration_ns, rank, device, configuration, n, q[2], q[3] + $fence * (q[3] - q[1])"
+                " FROM read_parquet($path) JOIN (SELECT configuration, count(*) AS n,"
+                " quantile_cont(duration_ns, [0.25, 0.5, 0.75]) AS q FROM read_parquet($path) WHERE configuration IN"
+                " (SELECT configuration FROM read_parquet($path) WHERE duration_ns >= $least) GROUP BY configuration)"
+                " USING (configuration) WHERE duration_ns >= $least ORDER BY start_ns, rank, device",
+                {"path": str(folder / "launches.parquet"), "least": least, "fence": FENCE},
             ).fetchall()
             names = _names(folder) if rows else {}
-            for start, duration, rank, device, configuration in rows:
+            for start, duration, rank, device, configuration, alike, middle, fence in rows:
                 name, kind = names[configuration]
-                median, launches = medians.get(name, (None, 0))
-                if (
-                    median is None
-                    or launches < FEWEST_USUAL
-                    or duration < STANDS_OUT * median
-                    or duration - median < least
-                ):
+                is_alike = kind != "communication" and alike >= FEWEST_USUAL
+                median, launches = (middle, alike) if is_alike else medians.get(name, (None, 0))
+                if median is None or launches < FEWEST_USUAL or duration - median < least:
+                    continue
+                if duration < STANDS_OUT * median and not (is_alike and duration > fence):
                     continue
                 usual[name, False] = round(median)
                 begins = tables.moment(folder, start)

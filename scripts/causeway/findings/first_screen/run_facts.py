@@ -21,6 +21,8 @@ MOST_OF_RUN = 0.8
 """Share of the devices' time that steps must be to stand for the run."""
 ANNOTATED = ("annotations", "graphs")
 """Sources of steps that say that they are steps."""
+FENCE = 3.0
+"""Interquartile ranges above the third quartile from which a value is far from the others (Tukey's outer fence)."""
 FEWEST_REPEATS = 20
 LAUNCHING_NS = 500_000
 """Idle time before a launch up to which it may be that of launching; a longer one is a pause."""

@@ -5,7 +5,7 @@ the work of its ranks, so that no share of it holds this time of the first and o
 from dataclasses import dataclass
 from pathlib import Path
 
-from causeway.core.vocabulary import HOST_KINDS, form_of
+from causeway.core.vocabulary import HOST_KINDS, form_of, without_numbers
 from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
 
 WORK = ("launches", "transfers")
@@ -55,12 +55,15 @@ def _of_export(tables: RunTables, folder: Path, run: RunFact) -> list[EdgeFact]:
         "SELECT name, start_ns, start_ns + duration_ns FROM read_parquet(?) WHERE list_contains(?, kind) AND rank = ?"
         " AND start_ns < ? AND start_ns + duration_ns > ? ORDER BY start_ns LIMIT ?"
     )
+    family = tables.steps["ranges"] if tables.steps else None
     facts = []
     for rank, first, last in duckdb.execute(bounds, [work]).fetchall():
         for begins, moment in ((True, first), (False, last)):
             given = [str(ranges), list(HOST_KINDS), rank, moment, moment, MOST_RANGES]
             rows = duckdb.execute(holding, given).fetchall()
-            steps = [(form, row) for row in rows if (form := form_of(row[0])) is not None]
+            named = [(form_of(row[0]), row) for row in rows]
+            steps = [(form, row) for form, row in named if form is not None]
+            steps = steps or [(0, row) for _, row in named if without_numbers(row[0]) == family]
             if steps:
                 name, start, end = min(steps)[1]
                 window = (start, first) if begins else (last, end)

@@ -28,6 +28,8 @@ from causeway.findings.first_screen.run_facts import (
     RunTables,
 )
 
+FEWEST_QUARTILES = 4
+"""Launches of which quartiles are told: those of fewer lie between their launches."""
 MIX = 0.9
 """Share of the variance within configurations that the work before and after a launch, its operator and the size of its
 input explain, from which its launches are of different problems: that is no variability.
@@ -208,7 +210,8 @@ def variation_facts(tables: RunTables, run: RunFact, between_ns: int = 0) -> lis
     path = f"{tables.dataset}/{KERNEL_VARIABILITY}/kernels.parquet"
     for row in tables.kernels:
         cost = row["target_sum"] / 2
-        if row["class"] == COMMUNICATION_KERNEL or cost < NOTICEABLE * counted_ns:
+        is_told = row["class"] != COMMUNICATION_KERNEL and row["launches"] >= FEWEST_QUARTILES
+        if not is_told or cost < NOTICEABLE * counted_ns:
             continue
         cause = _cause(tables, row["kernel"])
         facts.append(

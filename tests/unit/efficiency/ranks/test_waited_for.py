@@ -7,7 +7,7 @@ import pytest
 from efficiency_samples import rank_collectives
 
 from causeway.core.clock import Clock
-from causeway.efficiency.ranks import collectives, stragglers
+from causeway.efficiency.ranks import collectives, find_stragglers, stragglers
 
 ARRIVALS = [[0, 0, 7_000], [100, 0, 900], [0, 30, 150], [0, 300, 0], [310, 0, 0], [0, 0, 80]]
 """How much later than the first each of three ranks arrives, us."""
@@ -56,3 +56,19 @@ def test_of_two_ranks_one_is_named_from_three_quarters_of_the_waiting_on(times, 
     """Chance gives each a half; 3 of 4 ms is half of what is left."""
     verdicts = verdict([[500, 0]] * times + [[0, 100]] * 10)
     assert verdicts["waited_for"] == named
+
+
+@pytest.mark.parametrize(("apart_ns", "named"), [(0, 1), (40_000_000, None)])
+def test_of_a_single_collective_the_last_rank_is_named_where_clocks_agree(apart_ns, named):
+    """Three collectives were asked for: that rank 1 lets the others wait for 12 ms in the only one was not told."""
+    starts = [0, 12_000_000, 1_000_000]
+    rows = {
+        rank: rank_collectives(
+            [(start + rank * apart_ns, 14_000_000 + rank * apart_ns, "allreduce", "0", None, 1 << 20)]
+        )
+        for rank, start in enumerate(starts)
+    }
+    ((group,), _) = collectives.match([rows])
+    notes = []
+    (judged,) = find_stragglers._judged([group], dict.fromkeys(rows, Clock()), {}, notes)
+    assert (judged.verdict["waited_for"], notes) == (named, [])

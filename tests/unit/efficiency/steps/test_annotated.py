@@ -77,6 +77,37 @@ def test_a_launch_belongs_to_the_step_of_its_call_and_time_to_the_window(tmp_pat
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        ("batch 3", [(0, 40), (100, 140), (200, 240)]),
+        ("decode_token", [(0, 40), (100, 140), (200, 240)]),
+        ("epoch", None),
+    ],
+)
+def test_ranges_of_inputs_that_hold_the_launches_are_steps(tmp_path, name, steps):
+    """Each lasts as long as its range: a server waits for the next request. A part of them, and what holds few
+    launches, is none.
+    """
+    ranges = [(at, at + 40, {"name": name}) for at in (0, 100, 200)]
+    ranges += [(at + 30, at + 40, {"name": "copy_batch"}) for at in (0, 100, 200)]
+    kernels = [(at + first, at + first + 5) for at in (0, 100, 200) for first in (0, 8, 16, 24, 32)]
+    folder = export(tmp_path / "0", kernels=kernels, ranges=ranges)
+    family = choose_family([step_ranges(folder)], 1)
+    if steps is None:
+        assert family is None
+    else:
+        found_steps = annotated_steps(folder, family)[0]
+        assert list(zip(found_steps.start.tolist(), found_steps.end.tolist(), strict=True)) == steps
+
+
+def test_ranges_of_inputs_are_parts_of_what_is_called_a_step(tmp_path):
+    ranges = [(at, at + 10, {"name": "micro_batch"}) for at in range(0, 60, 10)]
+    ranges += [(0, 30, {"name": "step 0"}), (30, 60, {"name": "step 1"})]
+    folder = export(tmp_path / "0", kernels=[(at, at + 5) for at in range(0, 60, 10)], ranges=ranges)
+    assert choose_family([step_ranges(folder)], 1).name == "step *"
+
+
 TRACES = ("hta/nccl_data", "hta/sampled_rank-0", "hta/sampled_rank-1", "hta/trace_diff_control")
 
 

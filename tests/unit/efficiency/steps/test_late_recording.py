@@ -192,3 +192,26 @@ def test_the_device_of_a_real_export_is_half_a_second_behind(data, tmp_path):
         mine = np.array([row["duration_ns"] for row in rows if row["rank"] == rank["rank"]])
         assert np.median(np.abs(mine / np.median(mine) - 1)) < 0.05, "steps took 6 and 23 ms in turn"
         assert rank["confidence"] > 0.95
+
+
+def test_a_stream_that_is_ahead_does_not_shorten_steps(tmp_path):
+    """One stream needs 1,000 ns a step, the other 700: they drift, and the last step was told to last three times as
+    long as the others.
+    """
+    steps = 12
+    length = {7: 1000, 20: 700}
+    kernels = [
+        (
+            step * ns,
+            (step + 1) * ns,
+            {"kernel": {7: "gemm", 20: "softmax"}[stream], "stream": stream, "correlation": 2 * step + (stream == 20)},
+        )
+        for step in range(steps)
+        for stream, ns in length.items()
+    ]
+    calls = [(10 * number, 10 * number + 5, {"correlation": number}) for number in range(2 * steps)]
+    ranges = [(20 * step, 20 * step + 18, {"name": f"step {step}"}) for step in range(steps)]
+    folder = export(tmp_path / "0", kernels=sorted(kernels, key=lambda row: row[:2]), calls=calls, ranges=ranges)
+    document, rows, _ = found(tmp_path, [folder])
+    assert document["ranks"][0]["on_device"]
+    assert {row["duration_ns"] for row in rows} == {1000}

@@ -4,6 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import first_screen_samples as made
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -27,7 +28,7 @@ from causeway.findings.first_screen.device_differences import (
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.first_steps import first_step_facts
 from causeway.findings.first_screen.late_in_mpi import awaited_peers, last_in_turn, late_in_mpi
-from causeway.findings.first_screen.outliers import slow_step_facts
+from causeway.findings.first_screen.outliers import event_facts, slow_step_facts
 from causeway.findings.first_screen.plan import plan
 from causeway.findings.first_screen.run_facts import IDLE, StepsFact, recording_facts
 from causeway.findings.first_screen.words import run_words, work_words
@@ -149,6 +150,13 @@ def test_devices_of_a_process_with_uneven_work_are_told():
         " Split evenly, the run is up to 330 ms (33 %) shorter."
     )
     assert advice(one, [], [], [], [], uneven=[fact])[0].words == "Give the GPUs of the process equal work."
+    alike = replace(fact, slower=0)
+    assert run_words.of_uneven(alike, one) == (
+        "GPU 0 computes longer with the same launches: GPU 0 990 ms, GPU 1 330 ms."
+        " As fast as the mean, the run is up to 330 ms (33 %) shorter."
+    )
+    words = "Compare clock and power cap of GPU 0 with the others."
+    assert advice(one, [], [], [], [], uneven=[alike])[0].words == words
     assert uneven_facts(given, run(devices=2, ranks=1, elapsed_ns=2000 * MS)) == []
     assert uneven_facts(tables(efficiency={"breakdown": {**devices, "0/1": devices["0/0"]}}), one) == []
 
@@ -250,6 +258,28 @@ def test_ranks_that_are_last_in_turns_are_not_waited_for(tmp_path):
     assert late_in_mpi(given, run(devices=4, ranks=4, elapsed_ns=1000 * MS)) == []
 
 
+def outliers(folder, durations):
+    """Return the launches that stand out of some of one kernel, by grid: (grid, ms)."""
+    grids = sorted({grid for grid, _ in durations})
+    written(folder, "kernels", [{"kernel": 0, "short_name": "attention", "class": "compute"}])
+    written(folder, "configurations", [{"configuration": grid, "kernel": 0} for grid in grids])
+    keys = ("configuration", "rank", "device", "start_ns", "duration_ns")
+    rows = [(grid, 0, 0, 100 * at * MS, ms * MS) for at, (grid, ms) in enumerate(durations)]
+    written(folder, "launches", [dict(zip(keys, row, strict=True)) for row in rows])
+    usual = made.kernel("attention") | {"value_median": float(np.median([ms for _, ms in durations])) * MS}
+    given = tables(folders=[folder], targets={"kernel_variability": [usual]}, clocks={folder.name: Clock()})
+    return [(fact.longest_ns, fact.usual_ns) for fact in event_facts(given, run(elapsed_ns=1000 * MS))]
+
+
+def test_a_launch_stands_out_beside_those_with_its_grid(tmp_path):
+    """126 ms among launches of 55 ms were not told; launches of a larger grid were told as outliers."""
+    steady = [(0, 54), (0, 55), (0, 56), (0, 57), (0, 55), (0, 58)]
+    assert outliers(tmp_path, [*steady, (0, 126)]) == [(126 * MS, 56 * MS)]
+    assert outliers(tmp_path, [*steady, (0, 60)]) == []
+    assert outliers(tmp_path, [(0, 30), (0, 20), (0, 50)] * 4 + [(0, 80)]) == []  # they differ that much
+    assert outliers(tmp_path, [(0, 10)] * 12 + [(1, 90)] * 6) == []
+
+
 def first_step(idle_ms, compute_ms, folder=None):
     """Return tables of a first step with so much idle time and compute more than four others of 10 ms."""
     rows = [{"rank": 0, "step": at, "warm_up": at == 0, "idle_ns": MS, "busy_ns": 9 * MS} for at in range(5)]
@@ -273,6 +303,10 @@ def test_a_first_step_is_said_to_be_longer_and_why(tmp_path):
     (fact,) = first_step_facts(first_step(90, 0), run(steps=STEPS))
     assert run_words.of_first_step(fact) == "The first step (0) takes 100 ms, the others 10 ms: 90 ms more idle"
     assert first_step_facts(first_step(5, 0), run(steps=STEPS)) == []
+    given = first_step(90, 0)
+    others = given.steps_table.to_pandas()
+    others.loc[3:, "duration_ns"] = 100 * MS  # steps of two kinds: the first is of the longer one
+    assert first_step_facts(replace(given, steps_table=pa.Table.from_pandas(others)), run(steps=STEPS)) == []
     names = ["usual", "tried", "tried_too"]
     written(tmp_path, "kernels", [{"kernel": at, "short_name": name} for at, name in enumerate(names)])
     written(tmp_path, "configurations", [{"configuration": at, "kernel": at} for at in range(3)])

@@ -1,5 +1,7 @@
 """What the host does in a step before the first work of its devices, or behind the last."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -55,6 +57,15 @@ def test_what_follows_the_last_launch_of_a_step_is_told(tmp_path):
     assert run_words.of_edge(fact, run(ranks=1)) == (
         "ProfilerStep#3 ends 45 ms after the last work of its devices, which no share here holds: log_metrics."
     )
+
+
+def test_ranges_that_are_the_steps_of_the_dataset_are_steps_here(tmp_path):
+    """2.4 s of compilation in "batch 0", before its first launch, were not told."""
+    of = export(tmp_path, [("batch 0", 0, 70), ("batch 1", 70, 20), ("compile", 1, 58)])
+    assert edge_facts(of, run(elapsed_ns=20 * MS)) == []
+    of = replace(of, steps={"ranges": "batch *"})
+    (fact,) = edge_facts(of, run(elapsed_ns=20 * MS))
+    assert (fact.step, fact.begins, fact.ns, fact.detail) == ("batch 0", True, 60 * MS, "compile")
 
 
 @pytest.mark.parametrize(

@@ -305,10 +305,10 @@ def of_unused(fact: differences.UnusedFact, run: RunFact) -> str:
 def of_uneven(fact: differences.UnevenFact, run: RunFact) -> str:
     """Return how long each device of a process computes."""
     each = ", ".join(f"GPU {device} {time(ns)}" for device, ns in list(fact.compute_ns.items())[:4])
-    return (
-        f"The GPUs of the process have uneven work: {each} of {time(run.elapsed_ns)}."
-        f" Split evenly, the run is up to {time(fact.saved_ns)} ({percent(fact.saved_ns / run.elapsed_ns)}) shorter."
-    )
+    saved = f"the run is up to {time(fact.saved_ns)} ({percent(fact.saved_ns / run.elapsed_ns)}) shorter."
+    if fact.slower is not None:
+        return f"GPU {fact.slower} computes longer with the same launches: {each}. As fast as the mean, {saved}"
+    return f"The GPUs of the process have uneven work: {each} of {time(run.elapsed_ns)}. Split evenly, {saved}"
 
 
 def of_slow_group(fact: differences.SlowGroupFact, run: RunFact) -> str:
@@ -366,7 +366,7 @@ def late_headline(fact: losses.LateRankFact) -> str:
         why += f" ({kernel_words(fact.kernel)})"
     each = time(fact.waited_ns / others)
     waits = f"the other waits {each}" if others == 1 else f"each of the other {others} waits {each} on average"
-    rare = "" if fact.is_often else ", most of it in few long waits"
+    rare = "" if fact.is_often or fact.collectives == 1 else ", most of it in few long waits"
     return f"{who} {'are' if several else 'is'} {often}{why}. {waits[0].upper()}{waits[1:]}{rare}"
 
 
