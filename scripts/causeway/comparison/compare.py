@@ -12,11 +12,19 @@ import pyarrow as pa
 
 from causeway.comparison.change_estimates import HALVES, REPEATS, UNMEASURED, Choices
 from causeway.comparison.change_verdicts import compare_causes, read_causes
-from causeway.comparison.distributions import kernel_effects, kernel_quantiles, other_shapes, settings_document
+from causeway.comparison.distributions import (
+    kernel_counters,
+    kernel_effects,
+    kernel_quantiles,
+    other_shapes,
+    settings_document,
+)
 from causeway.comparison.groups import compare_groups, configuration_pairs, lone_rows
 from causeway.comparison.operator_changes import compare_operators
 from causeway.comparison.over_time import Course, compare_efficiency, compare_steps, compare_times, decomposition
-from causeway.comparison.runs.matching import Match, match_kernels
+from causeway.comparison.runs.counter_means import counter_means
+from causeway.comparison.runs.matching import Match, match_kernels, pairs_in
+from causeway.comparison.runs.messages import has_messages
 from causeway.comparison.runs.recordings import SAME_RECORDING, Shared, same_ranks, shared_by
 from causeway.comparison.runs.run_totals import Run, measure
 from causeway.comparison.runs.settings import common_settings
@@ -102,7 +110,7 @@ def run(
     check_pair(names[0][0], names[1][0], (names[0][1:], names[1][1:]))
     every = [name for side in names for name in side]
     settings = common_settings({name: folders[name] for name in every})
-    runs, unread = _measured(every, folders, settings.columns)
+    runs, unread = _measured(every, folders, settings.columns, all(has_messages(folders[name]) for name in every))
     baseline, candidate = (runs.get(side[0]) for side in names)
     gaps = _unread_repeats(names, unread)
     rows: list[dict] = []
@@ -121,6 +129,11 @@ def run(
             for effect in kernel_effects(settings.columns, mains, matches, rows)
         ]
         document["other_shapes"] = other_shapes(mains, matches)
+        means = [counter_means(folders[side[0]]) for side in names]
+        kernel_names = [
+            (baseline.kernels.names[own], candidate.kernels.names[other]) for own, other in pairs_in(matches).items()
+        ]
+        document["counters"] = kernel_counters(means, kernel_names)
         document["attributions"] = attribute(rows) if attribute and all(causes) else None
         LOG.info("%s", document["verdicts"])
     write_json(document, out_json, "comparison")
@@ -129,14 +142,14 @@ def run(
 
 
 def _measured(
-    names: Sequence[str], folders: Mapping[str, Sequence[str]], settings: Sequence[str]
+    names: Sequence[str], folders: Mapping[str, Sequence[str]], settings: Sequence[str], by_message: bool
 ) -> tuple[dict[str, Run], dict[str, str]]:
     """Return the runs by dataset, and why others could not be measured, by dataset."""
     runs = {}
     unread = {}
     for name in names:
         try:
-            runs[name] = measure(name, folders[name], settings)
+            runs[name] = measure(name, folders[name], settings, by_message)
         except NotComparableError as error:
             unread[name] = str(error)
     return runs, unread

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from causeway.core.formatting import elided, name_in_sentence, time
+from causeway.core.formatting import changed_by, elided, name_in_sentence, time
 from causeway.core.queries import cell, in_document, value_at, within
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import (
@@ -34,7 +34,7 @@ LONGEST_INPUT = 60
 UNITS = {"efficiency": "percentage points"}
 OTHER_PARTS = ("launches_ns", "configurations_ns", "lone_ns")
 """Parts of a change of the GPU time that are none of the same launches."""
-OTHER_LAUNCHES = "other launches and kernels{} change the GPU time by {:+.3g} %."
+OTHER_LAUNCHES = "other launches and kernels{} change the GPU time by {}."
 """The end of a headline: than where, and by how much."""
 UNDECIDED = "inconclusive: the data do not decide"
 KERNEL_SUGGESTIONS = {
@@ -186,12 +186,8 @@ def _datasets(document: Row) -> tuple[str, str]:
 def _amount(row: Row, with_interval: bool = True) -> str:
     """Return metric and change of a row in words, with the interval where it has one and `with_interval`."""
     unit = "points" if row["metric"] == "efficiency" else "%"
-    interval = (
-        ""
-        if row["low_percent"] is None or not with_interval
-        else f" [{row['low_percent']:+.3g}, {row['high_percent']:+.3g}]"
-    )
-    return f"{METRIC_NAMES[row['metric']]} {row['change_percent']:+.3g} {unit}{interval}"
+    ends = (row["low_percent"], row["high_percent"]) if with_interval else ()
+    return f"{METRIC_NAMES[row['metric']]} {changed_by(row['change_percent'], *ends, unit=unit)}"
 
 
 def _short_hash(name: str) -> str:
@@ -243,9 +239,9 @@ def _no_change(document: Row, rows: Sequence[Row], *, is_small: bool) -> list[Fi
     if is_one:
         headline = f"{subject} and {short(baseline)} are the same recording: there are no two runs to compare."
     other = _other_work_percent(document)
-    also = "" if other is None else f" Other launches and kernels change the GPU time by {other:+.3g} %."
+    also = "" if other is None else f" Other launches and kernels change the GPU time by {changed_by(other)}."
     if other is not None:
-        headline = f"{headline.rstrip('.')} for the same launches; {OTHER_LAUNCHES.format('', other)}"
+        headline = f"{headline.rstrip('.')} for the same launches; {OTHER_LAUNCHES.format('', changed_by(other))}"
     for index, row in enumerate(rows):
         if row["level"] == "run" and row["metric"] == "time_per_launch":
             state = "the same within noise" if row["verdict"] == "same" else UNDECIDED
@@ -326,9 +322,9 @@ def _changed_work(document: Row) -> list[Finding]:
         subject=short(candidate),
         quantity="GPU time of launches and kernels of one side alone",
         effect=Effect(value=percent, unit="percent"),
-        headline=f"{short(candidate)}: {OTHER_LAUNCHES.format(f' than in {short(baseline)}', percent)}",
+        headline=f"{short(candidate)}: {OTHER_LAUNCHES.format(f' than in {short(baseline)}', changed_by(percent))}",
         sentence=(
-            f"From {baseline} to {candidate} the GPU time goes from {gpu_times}: {percent:+.3g} % by launches,"
+            f"From {baseline} to {candidate} the GPU time goes from {gpu_times}: {changed_by(percent)} by launches,"
             " configurations and kernels that only one of them has."
         ),
         verdict=SUPPORTED,

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from causeway.core.formatting import count, elided, quantity, time
+from causeway.core.formatting import changed_by, count, elided, quantity, time
 from causeway.core.names.kernel_words import LONGEST, kernel_words, matrix_product
 from causeway.core.queries import cell
-from causeway.core.schemas import GRID_AND_BLOCK, Row
-from causeway.core.vocabulary import FEWEST_OF_P99, INCONCLUSIVE, NOT_IDLE, SAME
+from causeway.core.schemas import Row
+from causeway.core.vocabulary import FEWEST_OF_P99, INCONCLUSIVE, NOT_IDLE, OTHER_WORK, SAME
 from causeway.findings.first_screen.compared_kernels import (
     OTHER_NUMBER,
     ComparedTables,
@@ -19,8 +19,8 @@ from causeway.findings.first_screen.compared_kernels import (
     is_kernel,
     kernel_details,
 )
-from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, MOST_OF_RUN, NOTICEABLE
-from causeway.findings.first_screen.words.pair_words import changed_by, of_detail, of_tables, of_tail, pair
+from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, NOTICEABLE
+from causeway.findings.first_screen.words.pair_words import of_detail, of_tables, of_tail, pair
 from causeway.findings.first_screen.words.run_words import PARTS, detail_words
 from causeway.findings.first_screen.words.run_words import percent as share_words
 
@@ -95,8 +95,8 @@ class ComparedRuns:
     runs without input shapes.
 
     Then: what changed between plain tables; what times of whole runs are divided by; what is behind the change of
-    kernels, and those of which the slowest launches alone changed; whether kernels were launched with other numbers of
-    threads, and whether all changed alike; the idle share before and after, what is behind most of it; and rates of
+    kernels, and those of which the slowest launches alone changed; why the launches are not the same, where they are
+    not, and whether all kernels changed alike; the idle share before and after, what is behind most of it; and rates of
     copies that changed, by direction, GB/s.
     """
 
@@ -116,7 +116,7 @@ class ComparedRuns:
     amount: Amount = Amount()
     details: Mapping[str, KernelDetail] = field(default_factory=dict)
     tails: Sequence[str] = ()
-    has_other_grids: bool = False
+    other_work: str = ""
     is_alike: bool = False
     idle_shares: tuple[float, float] | None = None
     most_idle: str = ""
@@ -221,7 +221,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
             and details[row["candidate"]].tail is not None
             and row["candidate_total_ns"] >= NOTICEABLE * (document["candidate"]["gpu_time_ns"] or 0)
         ],
-        has_other_grids=_share_of_other_grids(document) > 1 - MOST_OF_RUN,
+        other_work=next((row["reason"] for row in rows if _is_other_work(row)), ""),
         is_alike=_is_alike(rows, document),
         idle_shares=_idle_shares(document, rows),
         rates=_rates(sides),
@@ -285,15 +285,10 @@ def _of_amount(change: ChangeFact, metric: str, amount: Amount) -> ChangeFact:
     )
 
 
-def _share_of_other_grids(document: Row) -> float:
-    """Return the share of the GPU time in kernels of which as many threads as before were not launched."""
-    threads: dict[str, float] = {}
-    shares = {}
-    for row in document.get("other_shapes") or ():
-        if row["column"] in GRID_AND_BLOCK and row["baseline"]:
-            threads[row["kernel"]] = threads.get(row["kernel"], 1.0) * row["candidate"] / row["baseline"]
-            shares[row["kernel"]] = row["share"]
-    return math.fsum(share for kernel, share in shares.items() if threads[kernel] != 1)
+def _is_other_work(row: Row) -> bool:
+    """Return whether a row is that of all kernels, which were launched in other configurations."""
+    is_whole = row["level"] == "run" and row["metric"] == "time_per_launch"
+    return bool(is_whole and (row["reason"] or "").endswith(OTHER_WORK))
 
 
 def _rates(sides: Sequence[PairSide]) -> list[tuple[str, float, float]]:
@@ -482,9 +477,8 @@ def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
             numbers = fact.launches if change.what == SAME_LAUNCHES else fact.numbers_of_calls
             percent = changed_by(change.percent, change.low, change.high)
             words = f"{change.what} take {percent}{_numbers(numbers, ' of them')}"
-            if fact.has_other_grids:
-                words = f"The same kernels take {percent} with other grids, perhaps for other work"
-                noise = ""
+            if fact.other_work and change.what == SAME_LAUNCHES:
+                words = f"The same kernels take {percent}{_numbers(numbers, ' launches')}; {fact.other_work}"
             elif fact.is_alike and noise and change.verdict != SAME:
                 words += ", all kernels alike"
         lines.append((f"{words}{noise}.", change.query))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from causeway.core.formatting import count, counted, elided, quantity, significant, time
+from causeway.core.formatting import changed_by, count, counted, elided, quantity, setting_value, time
 from causeway.core.names.kernel_words import LONGEST, kernel_words
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import INCONCLUSIVE, SAME
@@ -11,17 +11,7 @@ from causeway.findings.first_screen.words.run_words import percent
 
 MOST_KERNELS = 3
 MOST_VALUES = 3
-
-
-def changed_by(change: float, low: float | None, high: float | None) -> str:
-    """Return a change in percent with its interval.
-
-    >>> changed_by(11.49, 11.27, 11.7), changed_by(-140.2, None, None)
-    ('+11 % [11, 12]', '−140 %')
-    """
-    sign = "+" if change > 0 else "−" if change < 0 else ""
-    ends = "" if low is None or high is None else f" [{significant(low, 2)}, {significant(high, 2)}]"
-    return f"{sign}{significant(abs(change), 3 if abs(change) >= 100 else 2)} %{ends}"
+MOST_COUNTERS = 5
 
 
 def pair(words: str, before: float, after: float) -> str:
@@ -87,7 +77,13 @@ def of_detail(detail: KernelDetail | None) -> str:
     """Return what is behind the change of a kernel, in brackets; empty where nothing is known."""
     if detail is None:
         return ""
-    parts = [f"{column.replace('_', ' ')} {count(before)} to {count(after)}" for column, before, after in detail.shapes]
+    parts = [
+        f"{column.replace('_', ' ')} {' to '.join(end if isinstance(end, str) else count(end) for end in ends)}"
+        for column, *ends in detail.shapes
+    ]
+    for words, unit, *values in detail.counters[:MOST_COUNTERS]:
+        before, after = (setting_value(value, unit) if unit == "ratio" else quantity(value, unit) for value in values)
+        parts.append(f"{words} {before} to {after}")
     if detail.column is not None:
         parts.insert(0, f"by {detail.column}: {_effects(detail)}")
     elif detail.tail is not None:
