@@ -5,7 +5,7 @@ What changes would save on each side, by replays of both, and what limits each r
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,8 +23,8 @@ from causeway.comparison.groups import compare_groups, configuration_pairs, lone
 from causeway.comparison.operator_changes import compare_operators
 from causeway.comparison.over_time import Course, compare_efficiency, compare_steps, compare_times, decomposition
 from causeway.comparison.runs.counter_means import counter_means
+from causeway.comparison.runs.inputs import has_messages, inputs_by_kernel
 from causeway.comparison.runs.matching import Match, match_kernels, pairs_in
-from causeway.comparison.runs.messages import has_messages
 from causeway.comparison.runs.recordings import SAME_RECORDING, Shared, same_ranks, shared_by
 from causeway.comparison.runs.run_totals import Run, measure
 from causeway.comparison.runs.settings import common_settings
@@ -120,7 +120,7 @@ def run(
         LOG.warning("%s", why)
     else:
         measured = [[runs[name] for name in side if name in runs] for side in names]
-        matches = match_kernels(baseline.kernels, candidate.kernels)
+        matches = _with_inputs(match_kernels(baseline.kernels, candidate.kernels), measured, folders)
         document, rows = _compared(measured, gaps, matches, folders, efficiency, causes, replays, choices, steps or {})
         mains = [Side(side[:1]) for side in measured]
         document["settings"] = settings_document(settings, mains)
@@ -153,6 +153,21 @@ def _measured(
         except NotComparableError as error:
             unread[name] = str(error)
     return runs, unread
+
+
+def _with_inputs(
+    matches: Sequence[Match], measured: Sequence[Sequence[Run]], folders: Mapping[str, Sequence[str]]
+) -> list[Match]:
+    """Return the matches of kernels, those marked whose operators have no input on both sides."""
+    before, after = (inputs_by_kernel(folders[side[0].dataset]) for side in measured)
+    names = [side[0].kernels.names for side in measured]
+    kept = []
+    for match in matches:
+        if match.baseline is not None and match.candidate is not None:
+            own, other = before.get(names[0][match.baseline]), after.get(names[1][match.candidate])
+            match = replace(match, has_other_inputs=bool(own and other and own.isdisjoint(other)))
+        kept.append(match)
+    return kept
 
 
 def _unread_repeats(names: Sequence[Sequence[str]], unread: Mapping[str, str]) -> list[dict[str, str]]:

@@ -69,7 +69,7 @@ def configuration_pairs(sides: Sequence[Side], matches: Sequence[Match]) -> dict
     by_kernel = [shapes_by_kernel(side.main) for side in sides]
     pairs: dict[int, tuple[int, str, Match]] = {}
     for match in matches:
-        if match.baseline is not None and match.candidate is not None:
+        if match.baseline is not None and match.candidate is not None and not match.has_other_inputs:
             ours = by_kernel[0].get(match.baseline, {})
             theirs = by_kernel[1].get(match.candidate, {})
             pairs |= {

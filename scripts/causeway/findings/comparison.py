@@ -95,6 +95,7 @@ def comparison_findings(document: Row, rows: Sequence[Row]) -> list[Finding]:
     ]
     claimed = [index for index in changed if _is_noticeable(document, rows[index])]
     whole = [index for index in claimed if rows[index]["level"] == "run"]
+    whole.sort(key=lambda index: rows[index]["metric"] != "step")
     kernels = [index for index in claimed if rows[index]["level"] == "kernel"]
     kernels.sort(key=lambda index: -abs(rows[index]["candidate_total_ns"] * rows[index]["change_percent"]))
     operators = [index for index in claimed if rows[index]["level"] == _level_of_operators(document)]
@@ -205,6 +206,7 @@ def _change(document: Row, rows: Sequence[Row], index: int) -> Finding:
     kind = "Kernel" if row["level"] == "kernel" else "Operator"
     subject = candidate if whole else f"{kind} {name_in_sentence(row['candidate'])}"
     name = short(candidate if whole else row["candidate"])
+    than = f"{row['verdict']}{' per launch' if whole and row['metric'] == 'time_per_launch' else ''} than"
     if row["level"] == "operator_shape":
         shape = next(shape for shape in document["operators"]["shapes"] if shape["name"] == row["candidate"])
         name = f"{short(shape['operator'])} {elided(shape['dims'] or 'without a known input', LONGEST_INPUT)}"
@@ -216,11 +218,8 @@ def _change(document: Row, rows: Sequence[Row], index: int) -> Finding:
         scope_name=row["candidate"] if row["level"] == "kernel" else None,
         subject=name,
         quantity=METRIC_NAMES[row["metric"]],
-        headline=(
-            f"{name} is {row['verdict']} than {'' if whole else 'in '}{short(baseline)}:"
-            f" {_amount(row, with_interval=False)}."
-        ),
-        sentence=f"{subject} is {row['verdict']} than {'' if whole else 'in '}{baseline}: {_amount(row)}.",
+        headline=(f"{name} is {than} {'' if whole else 'in '}{short(baseline)}: {_amount(row, with_interval=False)}."),
+        sentence=f"{subject} is {than} {'' if whole else 'in '}{baseline}: {_amount(row)}.",
         verdict=SUPPORTED,
         suggestion=(RUN_SUGGESTIONS if whole else KERNEL_SUGGESTIONS).get(row["verdict"]),
     )

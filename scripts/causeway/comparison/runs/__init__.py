@@ -2,6 +2,6 @@
 
 What two runs differ in stands in `comparison`.
 
-Imports run from left to right: `operator_calls`, `run_totals` > `launches`, `matching` > `messages`, `recordings`,
+Imports run from left to right: `operator_calls`, `run_totals` > `launches`, `matching` > `inputs`, `recordings`,
 `settings`; `counter_means`.
 """

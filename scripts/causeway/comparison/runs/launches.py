@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.comparison.runs.messages import UNKNOWN, messages_of, sizes_of
+from causeway.comparison.runs.inputs import UNKNOWN, messages_of, sizes_of
 from causeway.comparison.runs.recordings import Recording, device_names, recording_of
 from causeway.comparison.runs.settings import time_column, value_words
 from causeway.core.codes import GPU_TIME
@@ -139,7 +139,7 @@ class Launches:
         if not self._exports:
             raise NotComparableError(
                 f"dataset {dataset} cannot be compared: none of its exports holds kernel launches or the counter"
-                f" {GPU_TIME}{_why_refused(folders)}{_of_tables(folders)}"
+                f" {GPU_TIME}{_why_refused(folders)}{_of_tables(folders)}{_of_graphs(folders)}"
             )
         self._ranks = sorted(ranks)
         if self._settings or by_message:
@@ -279,6 +279,16 @@ def _of_tables(folders: Sequence[str | Path]) -> str:
     if not any(document.get("kind") == "table" for document in documents):
         return ""
     return "; tables are compared by a measured column that is named with its unit of time, such as duration_us"
+
+
+def _of_graphs(folders: Sequence[str | Path]) -> str:
+    """Return what graphs that were traced as a whole need to be compared; empty where there are none."""
+    if not any((Path(folder) / "graphs.parquet").is_file() for folder in folders):
+        return ""
+    return (
+        "; its CUDA graphs were recorded as a whole, without their kernels: record both runs with nsys profile"
+        " --cuda-graph-trace=node"
+    )
 
 
 def _source(folder: Path) -> tuple[str, list[str]] | None:

@@ -31,14 +31,15 @@ factor.
 
 @dataclass(frozen=True)
 class Match:
-    """One kernel of the baseline with one of the candidate (numbers in their runs), how it was found, and what is
-    uncertain about it.
+    """One kernel of the baseline with one of the candidate (numbers in their runs), how it was found, what is
+    uncertain about it, and whether operators launched it with other inputs alone: that is other work.
     """
 
     baseline: int | None
     candidate: int | None
     how: str
     note: str = ""
+    has_other_inputs: bool = False
 
 
 @dataclass(frozen=True)

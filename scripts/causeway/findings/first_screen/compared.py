@@ -1,7 +1,7 @@
 """What changed from one run to another, step time first: facts of both runs side by side, each once in words."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -30,7 +30,7 @@ SIDES = ("baseline", "candidate")
 SAME_LAUNCHES = "The same launches"
 SAME_CALLS = "The same operator calls"
 """Said where no kernel is known to be on both sides."""
-ALWAYS = ("Median step", "Run", SAME_LAUNCHES, SAME_CALLS)
+ALWAYS = ("Median step", "Run")
 """Changes that are said however small they are."""
 MOST_OPERATORS = 3
 LONGEST_INPUT = 60
@@ -96,7 +96,8 @@ class ComparedRuns:
 
     Then: what changed between plain tables; what times of whole runs are divided by; what is behind the change of
     kernels, and those of which the slowest launches alone changed; why the launches are not the same, where they are
-    not, and whether all kernels changed alike; the idle share before and after, what is behind most of it; and rates of
+    not, steps that warm up, kernels' names in the baseline by those in the candidate where they are others, and whether
+    all kernels changed alike; the idle share before and after, what is behind most of it; and rates of
     copies that changed, by direction, GB/s.
     """
 
@@ -117,6 +118,8 @@ class ComparedRuns:
     details: Mapping[str, KernelDetail] = field(default_factory=dict)
     tails: Sequence[str] = ()
     other_work: str = ""
+    warm_up: Sequence[Sequence[float]] = ((), ())
+    former: Mapping[str, str] = field(default_factory=dict)
     is_alike: bool = False
     idle_shares: tuple[float, float] | None = None
     most_idle: str = ""
@@ -126,23 +129,26 @@ class ComparedRuns:
 @dataclass(frozen=True, kw_only=True)
 class PairSide:
     """What is read of one run of a pair beside the comparison: rows of `waiting` and of `operator_summary`, the
-    durations of its steps behind the warm-up, mean of their ranks, ns, how many steps there are with the warm-up, its
-    copies by device and direction, and the parts of its devices' time, ns.
+    durations of its steps behind the warm-up and of those that warm up, mean of their ranks, ns, its copies by device
+    and direction, and the parts of its devices' time, ns.
     """
 
     waiting: Sequence[Row] = ()
     operators: Sequence[Row] = ()
     steps: Sequence[float] = ()
-    recorded_steps: int = 0
+    warm_up: Sequence[float] = ()
     copies: Sequence[Row] = ()
     parts: Mapping[str, int] = field(default_factory=dict)
 
 
-def step_times(rows: Iterable[Row]) -> list[float]:
-    """Return the duration of each step of a table `steps` that is no warm-up, mean of its ranks, ns."""
+def step_times(rows: Sequence[Row], is_warm_up: bool = False) -> list[float]:
+    """Return the duration of each step of a table `steps` that warms up on all ranks, or of the others, mean of its
+    ranks, ns.
+    """
     times: dict[int, list[int]] = {}
+    steady = {row["step"] for row in rows if not row["warm_up"]}
     for row in rows:
-        if not row["warm_up"]:
+        if row["warm_up"] == is_warm_up and is_warm_up != (row["step"] in steady):
             times.setdefault(row["step"], []).append(row["duration_ns"])
     return [sum(each) / len(each) for each in times.values()]
 
@@ -177,17 +183,25 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         if row["level"] == "run" and row["metric"] in names and row["baseline_value"] is not None
     ]
     by_kernel = any(change.what == SAME_LAUNCHES for change in changes)
-    changes = [change for change in changes if change.what != SAME_CALLS or (not by_kernel and change.low is not None)]
+    other_work = next((row["reason"] for row in rows if _is_other_work(row)), "")
+    operators = document["operators"]
+    is_by_input = bool(other_work and operators and not operators["without_shapes"])
+    changes = [
+        change
+        for change in changes
+        if change.what != SAME_CALLS or (change.low is not None and (is_by_input or not by_kernel))
+    ]
     changes.sort(key=lambda change: list(names.values()).index(change.what))
     least = NOTICEABLE * max(_gpu_ns(document[side]) for side in SIDES)
     details = kernel_details(document, rows)
+    is_claimed = any(change.what == SAME_LAUNCHES and change.verdict not in (SAME, INCONCLUSIVE) for change in changes)
+    least_kernel = NOTICEABLE * max(document[side]["gpu_time_ns"] or 0 for side in SIDES) if is_claimed else least
     kernels = [
         (row["kernel"], row["baseline_ns"] / amount.divisors[0], row["candidate_ns"] / amount.divisors[1])
         for row in document["decomposition"]
-        if abs(row["candidate_ns"] - row["baseline_ns"] - row["launches_ns"]) >= least
+        if abs(row["candidate_ns"] - row["baseline_ns"] - row["launches_ns"]) >= min(least, least_kernel)
     ]
     told = {kernel[0] for kernel in kernels}
-    operators = document["operators"]
     least_each = NOTICEABLE * max(
         _gpu_ns(document[side]) / divisor for side, divisor in zip(SIDES, amount.divisors, strict=True)
     )
@@ -221,7 +235,11 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
             and details[row["candidate"]].tail is not None
             and row["candidate_total_ns"] >= NOTICEABLE * (document["candidate"]["gpu_time_ns"] or 0)
         ],
-        other_work=next((row["reason"] for row in rows if _is_other_work(row)), ""),
+        other_work=other_work,
+        warm_up=[side.warm_up for side in sides],
+        former={
+            row["candidate"]: row["baseline"] for row in document["matches"] if row["candidate"] and row["baseline"]
+        },
         is_alike=_is_alike(rows, document),
         idle_shares=_idle_shares(document, rows),
         rates=_rates(sides),
@@ -231,7 +249,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
 
 def _amount(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> Amount:
     """Return what the times of whole runs are divided by: what differs by a twentieth or more."""
-    before, after = (max(side.recorded_steps, len(side.steps)) for side in sides)
+    before, after = (len(side.steps) for side in sides)
     gpus = [_gpus(document[side]) for side in SIDES]
     launches = _launch_ratio(rows)
     has_other_steps = bool(before and after) and abs(after / before - 1) >= OTHER_NUMBER
@@ -454,7 +472,8 @@ def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
         lines = [(f"{fact.models[0]} before, {fact.models[1]} after.", None)]
     elif fact.models[0].partition(" x ")[2] not in ("GPU", ""):
         lines = [(f"{fact.models[0]} on both sides.", None)]
-    for change in fact.changes:
+    same_work = [change for change in fact.changes if change.what in (SAME_LAUNCHES, SAME_CALLS)]
+    for change in [change for change in fact.changes if change not in same_work]:
         if change.what.startswith("Idle") and not _is_said(change, fact) and _has_other_idle_share(fact):
             lines.append((f"{_change(change)}{_idle_share(fact)}.", change.query))
         if change.what not in ALWAYS and not _is_said(change, fact):
@@ -471,23 +490,18 @@ def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
         if change.what.startswith("Copies") and fact.rates:
             rates = (f"{words} at {quantity(a, 'GB/s')} to {quantity(b, 'GB/s')}" for words, a, b in fact.rates)
             words += f": {', '.join(rates)}"
-        noise = _noise(change)
-        if change.what in (SAME_LAUNCHES, SAME_CALLS) and change.percent is not None:
-            lines += _of_operators(fact)
-            numbers = fact.launches if change.what == SAME_LAUNCHES else fact.numbers_of_calls
-            percent = changed_by(change.percent, change.low, change.high)
-            words = f"{change.what} take {percent}{_numbers(numbers, ' of them')}"
-            if fact.other_work and change.what == SAME_LAUNCHES:
-                words = f"The same kernels take {percent}{_numbers(numbers, ' launches')}; {fact.other_work}"
-            elif fact.is_alike and noise and change.verdict != SAME:
-                words += ", all kernels alike"
-        lines.append((f"{words}{noise}.", change.query))
+        lines.append((f"{words}{_noise(change)}.", change.query))
+        if change.what == "Median step" and len(fact.warm_up[0]) != len(fact.warm_up[1]):
+            numbers = len(fact.warm_up[0]), len(fact.warm_up[1])
+            lines.append(
+                (f"{pair('Steps that warm up', *map(math.fsum, fact.warm_up))}{_numbers(numbers, ' of them')}.", None)
+            )
+    lines += _of_operators(fact)
+    lines += [(f"{_of_same_work(change, fact)}.", change.query) for change in same_work]
     lines += [(f"{pair(f'{what}{fact.amount.of}', *ns)}.", None) for what, *ns in fact.exposed]
-    if not any(change.what in (SAME_LAUNCHES, SAME_CALLS) for change in fact.changes):
-        lines += _of_operators(fact)  # devices of two makers have no kernel in common
     if fact.kernels:
         named = ", ".join(
-            f"{pair(_kernel_words(name), *ns)}{of_detail(fact.details.get(name))}"
+            f"{pair(_named(fact, name), *ns)}{of_detail(fact.details.get(name))}"
             for name, *ns in fact.kernels[:MOST_KERNELS]
         )
         lines.append((f"Kernels that changed beyond their number{_each(fact)}: {named}.", None))
@@ -495,6 +509,27 @@ def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
         named = ", ".join(f"{_kernel_words(name)} {of_tail(fact.details[name])}" for name in fact.tails[:MOST_KERNELS])
         lines.append((f"Slowest launches alone changed: {named}.", None))
     return lines
+
+
+def _of_same_work(change: ChangeFact, fact: ComparedRuns) -> str:
+    """Return what launches or calls of both runs take, or why these are not the same work."""
+    if change.percent is None:
+        return _change(change)
+    percent = changed_by(change.percent, change.low, change.high)
+    if change.what == SAME_CALLS:
+        return f"{change.what} take {percent}{_numbers(fact.numbers_of_calls, ' of them')}{_noise(change)}"
+    if fact.other_work:
+        return f"The same kernels take {percent}{_numbers(fact.launches, ' launches')}; {fact.other_work}"
+    noise = _noise(change)
+    alike = ", all kernels alike" if fact.is_alike and noise and change.verdict != SAME else ""
+    return f"{change.what} take {percent}{_numbers(fact.launches, ' of them')}{alike}{noise}"
+
+
+def _named(fact: ComparedRuns, name: str) -> str:
+    """Return a kernel in words, and what it was called before where these are others."""
+    words = _kernel_words(name)
+    before = _kernel_words(fact.former.get(name, name))
+    return words if before == words else f"{words}, before {before},"
 
 
 def _kernel_words(name: str) -> str:

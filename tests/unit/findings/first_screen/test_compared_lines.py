@@ -12,7 +12,8 @@ from causeway.findings.first_screen.plan import plan_of_pair
 
 
 def lines_of(**changes):
-    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": [], "operators": None}
+    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
+    document |= {"operators": None, "matches": []}
     side = {"devices": [{"name": "NVIDIA H100", "number": 2}], "span_ns": 928 * 10**6}
     document |= {
         "baseline": {"dataset": "a", "launches": 100} | side,
@@ -37,7 +38,7 @@ def lines_of(**changes):
 
 def fact_of_kernels():
     fact = {"models": ("2 x GPU",) * 2, "changes": (), "operators": (), "calls": (), "exposed": (), "has_repeats": True}
-    return SimpleNamespace(**fact, tables=None, amount=Amount(), details={}, tails=())
+    return SimpleNamespace(**fact, tables=None, amount=Amount(), details={}, tails=(), former={})
 
 
 def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():
@@ -45,7 +46,7 @@ def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_re
     assert devices == "2 x NVIDIA H100 on both sides."
     assert step == "Median step 16.7 ms to 19.3 ms (+15.5 %)."
     assert whole == "Run 928 ms to 747 ms (−19.5 %)."
-    assert waits == "Idle, all GPUs 274 ms to 77 ms (−72 %): data loader 184 ms to 0."
+    assert waits == "Idle, all GPUs 274 ms to 77 ms (−72.0 %): data loader 184 ms to 0."
     assert launches == "The same launches take +2.3 %, 100 to 90 of them."
     assert rest.startswith("One run each")
 
@@ -71,7 +72,8 @@ def test_a_kernel_of_a_namespace_without_name_is_called_by_its_own():
 def test_copies_that_are_hidden_since_are_said():
     """The run was 35 % shorter, and nothing said why."""
     parts = {"useful": 189 * MS, "transfers": 103 * MS}
-    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": [], "operators": None}
+    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
+    document |= {"operators": None, "matches": []}
     for side in ("baseline", "candidate"):
         document[side] = {"dataset": side, "launches": 9, "span_ns": 292 * MS, "devices": [{"name": None, "number": 1}]}
     sides = [PairSide(parts=parts), PairSide(parts=parts | {"transfers": MS // 10})]
@@ -94,14 +96,15 @@ def test_calls_of_which_a_step_holds_more_are_worth_what_all_of_them_take():
     assert call.step_ns == -71 * 24
 
 
-def test_runs_that_were_not_compared_have_no_such_lines():
-    assert lines_of(why="no launch in common") == []
+def test_of_runs_that_were_not_compared_it_is_told_why():
+    assert lines_of(why="no launch in common.") == ["Not compared: no launch in common."]
     assert lines_of(same_content={"sides": {"is_all": True}}) == []
 
 
 def test_devices_of_two_makers_are_compared_by_operator():
     """Their kernels bear no common name, so that no launch is the same."""
-    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": [], "operators": None}
+    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
+    document |= {"operators": None, "matches": []}
     for side, name in (("baseline", "NVIDIA H100"), ("candidate", "AMD Instinct MI300X")):
         document[side] = {"dataset": name, "launches": 9, "span_ns": 10**9, "devices": [{"name": name, "number": 1}]}
     operator = {"level": "operator", "name": "aten::mm"}
@@ -128,6 +131,7 @@ def document_of(devices=(1, 1), span=(100 * MS, 100 * MS), **more):
         "same_content": {"sides": None},
         "noise": "repeats",
         "decomposition": [],
+        "matches": [],
         "operators": None,
     }
     for side, number, ns in zip(("baseline", "candidate"), devices, span, strict=True):
@@ -231,6 +235,70 @@ def test_kernels_of_other_work_are_not_the_same_launches():
     reason = "none of the time is in configurations that both sides have: other work, which is no change of speed"
     row = kernel_row(before=MS, after=2 * MS, level="run", reason=reason, verdict="inconclusive")
     assert said_of(document_of(), [row]) == [f"The same kernels take +100 %; {reason}."]
+
+
+def test_operators_of_other_work_are_told_with_their_calls():
+    """Of two makers' devices one kernel was common, and "the same launches take −17 %" while all else was slower."""
+    reason = "only 5 % of the time is in configurations that both sides have: other work, which is no change of speed"
+    row = kernel_row(before=MS, after=0.83 * MS, level="run", reason=reason, verdict="inconclusive")
+    calls = kernel_row(before=MS, after=1.36 * MS, level="run", metric="time_per_call", verdict="slower per call")
+    calls |= {"low_percent": 35.8, "high_percent": 36.2}
+    operators = {
+        "without_shapes": [],
+        "decomposition": [],
+        "shapes": [],
+        "baseline": {"calls": 9},
+        "candidate": {"calls": 9},
+    }
+    assert said_of(document_of(operators=operators), [row, calls]) == [
+        f"The same kernels take −17.0 %; {reason}.",
+        "The same operator calls take +36.0 % [+35.8, +36.2], beyond noise.",
+    ]
+    assert len(said_of(document_of(operators=operators | {"without_shapes": ["a"]}), [row, calls])) == 1
+
+
+def test_a_kernel_is_told_with_its_former_name():
+    part = {"kernel": "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_nn", "baseline_ns": 50 * MS}
+    part |= {"candidate_ns": 10 * MS, "launches_ns": 0}
+    match = {"baseline": "ampere_sgemm_128x128_nn", "candidate": part["kernel"]}
+    (said,) = said_of(document_of(decomposition=[part], matches=[match]), [])
+    assert "cuBLAS GEMM bf16 NN, tile 128x128, before cuBLAS GEMM f32 NN, tile 128x128, 50 ms to 10 ms" in said
+
+
+def test_steps_that_warm_up_in_one_run_alone_are_told():
+    sides = [PairSide(steps=[1e6] * 40), PairSide(steps=[1e6] * 40, warm_up=[2e7] * 6)]
+    row = run_row("step", 1e6, 1e6)
+    (_, said) = (text for text, _ in of_comparison(compared_runs(document_of(), [row], sides)))
+    assert said == "Steps that warm up 0 to 120 ms, 0 to 6 of them."
+
+
+def test_counters_of_a_kernel_that_changed_are_told():
+    part = {"kernel": "k", "baseline_ns": 50 * MS, "candidate_ns": 55 * MS, "launches_ns": 0}
+    values = {"hits": ("ratio", 0.5, 0.8), "same": ("", 1.0, 1.04), "read": ("bytes", 8e9, 1e9), "none": ("", 0.0, 0.0)}
+    counters = [
+        {"kernel": "k", "counter": name, "unit": unit, "baseline": before, "candidate": after}
+        for name, (unit, before, after) in values.items()
+    ]
+    (said,) = said_of(document_of(decomposition=[part], counters=counters), [kernel_row(before=50 * MS, after=55 * MS)])
+    assert said.endswith("k 50 ms to 55 ms (read 8 GB to 1 GB; hits 50 % to 80 %).")
+
+
+def test_ranks_that_changed_alike_stand_together():
+    part = {"kernel": "k", "baseline_ns": 50 * MS, "candidate_ns": 55 * MS, "launches_ns": 0}
+    changes = {"0": 0.1, "1": -0.2, "2": 12.0, "3": 12.4}
+    effects = [
+        {
+            "kernel": "k",
+            "column": "rank",
+            "value": rank,
+            "change_percent": change,
+            "low_percent": None,
+            "high_percent": None,
+        }
+        for rank, change in changes.items()
+    ]
+    (said,) = said_of(document_of(decomposition=[part], effects=effects), [kernel_row(before=50 * MS, after=55 * MS)])
+    assert said.endswith("(by rank: 2–3 +12.2 %, 0–1 −0.050 %).")
 
 
 def test_kernels_that_all_changed_alike_are_told_so():

@@ -1,12 +1,21 @@
 """Words of a compared pair that concern its kernels, and of two plain tables."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from causeway.core.formatting import changed_by, count, counted, elided, quantity, setting_value, time
+from causeway.core.formatting import changed_by, count, counted, elided, integer_ranges, quantity, setting_value, time
 from causeway.core.names.kernel_words import LONGEST, kernel_words
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import INCONCLUSIVE, SAME
-from causeway.findings.first_screen.compared_kernels import ComparedTables, KernelChange, KernelDetail, MixFact
+from causeway.findings.first_screen.compared_kernels import (
+    ComparedTables,
+    EffectFact,
+    KernelChange,
+    KernelDetail,
+    MixFact,
+)
+from causeway.findings.first_screen.run_facts import NOTICEABLE
 from causeway.findings.first_screen.words.run_words import percent
 
 MOST_KERNELS = 3
@@ -66,11 +75,30 @@ def _of_kernel(kernel: KernelChange, equal: str) -> str:
 
 
 def _effects(detail: KernelDetail) -> str:
+    effects = _of_ranks(detail.effects) if detail.column == "rank" else detail.effects
     shown = [
-        f"{effect.value} {changed_by(effect.percent, effect.low, effect.high)}"
-        for effect in detail.effects[:MOST_VALUES]
+        f"{effect.value} {changed_by(effect.percent, effect.low, effect.high)}" for effect in effects[:MOST_VALUES]
     ]
     return ", ".join(shown)
+
+
+def _of_ranks(effects: Sequence[EffectFact]) -> list[EffectFact]:
+    """Return the effects of ranks, those that follow one another within a point together, the largest change first."""
+    groups: list[list[EffectFact]] = []
+    for effect in sorted(effects, key=lambda effect: effect.percent):
+        if groups and effect.percent - groups[-1][-1].percent <= 100 * NOTICEABLE:
+            groups[-1].append(effect)
+        else:
+            groups.append([effect])
+    together = [
+        replace(
+            group[0],
+            value=integer_ranges(int(effect.value) for effect in group),
+            percent=math.fsum(effect.percent for effect in group) / len(group),
+        )
+        for group in groups
+    ]
+    return sorted(together, key=lambda effect: -abs(effect.percent))
 
 
 def of_detail(detail: KernelDetail | None) -> str:
@@ -82,13 +110,25 @@ def of_detail(detail: KernelDetail | None) -> str:
         for column, *ends in detail.shapes
     ]
     for words, unit, *values in detail.counters[:MOST_COUNTERS]:
-        before, after = (setting_value(value, unit) if unit == "ratio" else quantity(value, unit) for value in values)
+        before, after = (_counted(value, unit) for value in values)
         parts.append(f"{words} {before} to {after}")
     if detail.column is not None:
         parts.insert(0, f"by {detail.column}: {_effects(detail)}")
     elif detail.tail is not None:
         parts.insert(0, of_tail(detail))
     return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _counted(value: float, unit: str) -> str:
+    """Return a counter's value in words: shares in per cent, bytes with a prefix, numbers as they are.
+
+    >>> _counted(0.5, "ratio"), _counted(2e9, "bytes/s"), _counted(2e6, "instructions")
+    ('50 %', '2 GB/s', '2,000,000')
+    """
+    if unit == "ratio":
+        return setting_value(value, unit)
+    amount, rate, _ = unit.partition("/")
+    return quantity(value, amount) + (rate and "/s") if amount == "bytes" else quantity(value)
 
 
 def of_tail(detail: KernelDetail) -> str:

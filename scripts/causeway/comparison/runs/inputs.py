@@ -1,4 +1,6 @@
-"""Sizes of the messages of collectives: an AllReduce of 100 MB is other work than one of 25 MB with the same grid."""
+"""What launches were given: an AllReduce of 100 MB is other work than one of 25 MB with the same grid, and so is a
+product of larger matrices.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.tables import read_table
+from causeway.core.tables import open_table, read_table
+from causeway.events.few_values import few_rows
 
 KEY = ("start_ns", "rank", "device", "stream")
 """Columns that identify the launch of a collective."""
@@ -45,3 +48,34 @@ def sizes_of(batch: pa.RecordBatch, messages: pa.Table) -> np.ndarray:
         sizes[rows[is_its]] = size[position[is_its]]
         position, rows = position[~is_its] + 1, rows[~is_its]
     return sizes
+
+
+def inputs_by_kernel(folders: Sequence[str | Path]) -> dict[str, set[str]]:
+    """Return the sizes of the inputs of the operators that launched each kernel, by the kernel's full name; only of
+    kernels of which they are known for all launches.
+    """
+    inputs: dict[str, set[str]] = {}
+    unknown: set[str] = set()
+    for folder in map(Path, folders):
+        if not all((folder / f"{table}.parquet").is_file() for table in ("launches", "shapes")):
+            continue
+        names = _texts(folder, "kernels", "kernel", "name")
+        kernels = _texts(folder, "configurations", "configuration", "kernel")
+        sizes = _texts(folder, "shapes", "shape", "dims")
+        pairs: set[tuple[int, int]] = set()
+        with open_table(folder / "launches.parquet", "launches") as file:
+            for batch in file.iter_batches(columns=["configuration", "shape"]):
+                columns = (batch["configuration"], batch["shape"].cast(pa.int64()).fill_null(UNKNOWN))
+                pairs.update(few_rows(*(column.to_numpy(zero_copy_only=False) for column in columns))[0])
+        for configuration, shape in pairs:
+            name = names[kernels[configuration]]
+            if shape == UNKNOWN:
+                unknown.add(name)
+            else:
+                inputs.setdefault(name, set()).add(sizes[shape])
+    return {name: own for name, own in inputs.items() if name not in unknown}
+
+
+def _texts(folder: Path, table: str, key: str, value: str) -> dict:
+    rows = read_table(folder / f"{table}.parquet", table, [key, value])
+    return dict(zip(rows[key].to_pylist(), rows[value].to_pylist(), strict=True))
