@@ -3,5 +3,5 @@
 Series of runs stand in `efficiency`.
 
 Imports run from left to right: `compare` > `distributions`, `operator_changes` > `over_time` > `groups` >
-`change_verdicts` > `change_estimates` > `sides` > `runs`.
+`change_verdicts`, `gate` > `change_estimates` > `sides` > `runs`.
 """

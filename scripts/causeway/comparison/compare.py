@@ -23,7 +23,7 @@ from causeway.comparison.groups import compare_groups, configuration_pairs, lone
 from causeway.comparison.operator_changes import compare_operators
 from causeway.comparison.over_time import Course, compare_efficiency, compare_steps, compare_times, decomposition
 from causeway.comparison.runs.counter_means import counter_means
-from causeway.comparison.runs.inputs import has_messages, inputs_by_kernel
+from causeway.comparison.runs.launch_inputs import has_messages, inputs_by_kernel
 from causeway.comparison.runs.matching import Match, match_kernels, pairs_in
 from causeway.comparison.runs.recordings import SAME_RECORDING, Shared, same_ranks, shared_by
 from causeway.comparison.runs.run_totals import Run, measure
@@ -164,9 +164,11 @@ def _with_inputs(
     kept = []
     for match in matches:
         if match.baseline is not None and match.candidate is not None:
-            own, other = before.get(names[0][match.baseline]), after.get(names[1][match.candidate])
-            match = replace(match, has_other_inputs=bool(own and other and own.isdisjoint(other)))
-        kept.append(match)
+            own = before.get(names[0][match.baseline])
+            other = after.get(names[1][match.candidate])
+            kept.append(replace(match, has_other_inputs=bool(own and other and own.isdisjoint(other))))
+        else:
+            kept.append(match)
     return kept
 
 

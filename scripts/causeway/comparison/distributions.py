@@ -7,7 +7,7 @@ from scipy import stats
 
 from causeway.comparison.change_estimates import Choices
 from causeway.comparison.groups import configuration_pairs, shape_words
-from causeway.comparison.runs.counter_means import Counter
+from causeway.comparison.runs.counter_means import CountedMetric
 from causeway.comparison.runs.matching import Match
 from causeway.comparison.runs.settings import Settings
 from causeway.comparison.sides import Side
@@ -222,7 +222,7 @@ def other_shapes(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
 
 
 def kernel_counters(
-    means: Sequence[Mapping[str, Mapping[Counter, float]]], names: Sequence[tuple[str, str]]
+    means: Sequence[Mapping[str, Mapping[CountedMetric, float]]], names: Sequence[tuple[str, str]]
 ) -> list[dict]:
     """Return the mean of each counter of each kernel of both sides, before and after.
 

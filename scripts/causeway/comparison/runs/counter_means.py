@@ -14,14 +14,14 @@ OF_TIME = frozenset({*NANOSECONDS, "cycles"})
 """Units of counters that say how long a launch took, which is compared itself."""
 
 
-class Counter(NamedTuple):
+class CountedMetric(NamedTuple):
     """A counter as the export calls it, and its unit."""
 
     name: str
     unit: str
 
 
-def counter_means(folders: Sequence[str | Path]) -> dict[str, dict[Counter, float]]:
+def counter_means(folders: Sequence[str | Path]) -> dict[str, dict[CountedMetric, float]]:
     """Return the mean of each counter over the launches that have it, by kernel; nothing of plain tables, and nothing
     of counters beside a trace.
 
@@ -33,7 +33,7 @@ def counter_means(folders: Sequence[str | Path]) -> dict[str, dict[Counter, floa
     paths = [Path(folder) for folder in folders]
     if any((folder / "launches.parquet").is_file() for folder in paths):
         return {}
-    sums: dict[str, dict[Counter, tuple[float, int]]] = {}
+    sums: dict[str, dict[CountedMetric, tuple[float, int]]] = {}
     for folder in paths:
         if (folder / "counters.parquet").is_file() and read_json(folder / "capabilities.json").get("kind") != "table":
             _add(sums, folder)
@@ -42,7 +42,7 @@ def counter_means(folders: Sequence[str | Path]) -> dict[str, dict[Counter, floa
     }
 
 
-def _add(sums: dict[str, dict[Counter, tuple[float, int]]], folder: Path) -> None:
+def _add(sums: dict[str, dict[CountedMetric, tuple[float, int]]], folder: Path) -> None:
     """Add sum and number of the values of each counter of an export, by kernel."""
     names = read_table(folder / "kernels.parquet", "kernels", ["kernel", "name"])
     configurations = read_table(folder / "configurations.parquet", "configurations", ["configuration", "kernel"])
@@ -63,7 +63,7 @@ def _add(sums: dict[str, dict[Counter, tuple[float, int]]], folder: Path) -> Non
         for column in columns:
             field = table.schema.field(column)
             raw = (field.metadata or {}).get(b"raw", b"").decode() or column
-            counter = Counter(raw.rpartition("/")[2], unit_of(field))
+            counter = CountedMetric(raw.rpartition("/")[2], unit_of(field))
             if number := row[f"{column}_count"]:
                 total, before = own.get(counter, (0.0, 0))
                 own[counter] = total + row[f"{column}_sum"], before + number

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from causeway.comparison.runs.inputs import UNKNOWN, messages_of, sizes_of
+from causeway.comparison.runs.launch_inputs import UNKNOWN, messages_of, sizes_of
 from causeway.comparison.runs.recordings import Recording, device_names, recording_of
 from causeway.comparison.runs.settings import time_column, value_words
 from causeway.core.codes import GPU_TIME

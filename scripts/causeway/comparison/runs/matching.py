@@ -312,7 +312,8 @@ def match_configurations(
     if len(ours) == len(baseline) and len(theirs) == len(candidate):
         pairs = [(ours[shape], theirs[shape], "grid and block") for shape in ours if shape in theirs]
     if not pairs and len(baseline) == len(candidate) == 1:
-        (own, number), (shape, other) = *baseline.items(), *candidate.items()
+        (own, number) = next(iter(baseline.items()))
+        (shape, other) = next(iter(candidate.items()))
         if own[-1] == shape[-1] and (is_renamed or _threads(own[:blocks]) == _threads(shape[:blocks])):
             pairs = [(number, other, "the only one")]
     return pairs

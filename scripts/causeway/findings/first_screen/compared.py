@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from causeway.core.formatting import changed_by, count, elided, quantity, time
-from causeway.core.names.kernel_words import LONGEST, kernel_words, matrix_product
+from causeway.core.names.kernel_words import LONGEST
 from causeway.core.queries import cell
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import FEWEST_OF_P99, INCONCLUSIVE, NOT_IDLE, OTHER_WORK, SAME
@@ -20,7 +20,7 @@ from causeway.findings.first_screen.compared_kernels import (
     kernel_details,
 )
 from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, NOTICEABLE
-from causeway.findings.first_screen.words.pair_words import of_detail, of_tables, of_tail, pair
+from causeway.findings.first_screen.words.pair_words import demangled_words, of_detail, of_tables, of_tail, pair
 from causeway.findings.first_screen.words.run_words import PARTS, detail_words
 from causeway.findings.first_screen.words.run_words import percent as share_words
 
@@ -506,7 +506,9 @@ def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
         )
         lines.append((f"Kernels that changed beyond their number{_each(fact)}: {named}.", None))
     if fact.tails:
-        named = ", ".join(f"{_kernel_words(name)} {of_tail(fact.details[name])}" for name in fact.tails[:MOST_KERNELS])
+        named = ", ".join(
+            f"{demangled_words(name)} {of_tail(fact.details[name])}" for name in fact.tails[:MOST_KERNELS]
+        )
         lines.append((f"Slowest launches alone changed: {named}.", None))
     return lines
 
@@ -527,13 +529,9 @@ def _of_same_work(change: ChangeFact, fact: ComparedRuns) -> str:
 
 def _named(fact: ComparedRuns, name: str) -> str:
     """Return a kernel in words, and what it was called before where these are others."""
-    words = _kernel_words(name)
-    before = _kernel_words(fact.former.get(name, name))
+    words = demangled_words(name)
+    before = demangled_words(fact.former.get(name, name))
     return words if before == words else f"{words}, before {before},"
-
-
-def _kernel_words(name: str) -> str:
-    return matrix_product(name) or kernel_words(_base(name))
 
 
 def _each(fact: ComparedRuns) -> str:
@@ -596,9 +594,3 @@ def _is_said(change: ChangeFact, fact: ComparedRuns) -> bool:
     span = next((other for other in fact.changes if other.what == "Run"), None)
     whole = span.before if span is not None else change.before
     return abs(change.after - change.before) >= NOTICEABLE * whole / fact.amount.divisors[0]
-
-
-def _base(name: str) -> str:
-    """Return a demangled name without return type, namespace, template arguments and parameters."""
-    text = name.replace("(anonymous namespace)::", "").split("<")[0].split("(")[0].removeprefix("void ")
-    return text.rpartition("::")[2] or name

@@ -23,7 +23,13 @@ def has_messages(folders: Sequence[str | Path]) -> bool:
 
 
 def messages_of(folder: Path) -> pa.Table:
-    """Return start, rank, device, stream and size (bytes) of an export's collectives whose message is known."""
+    """Return the collectives of an export whose message is known.
+
+    Returns
+    -------
+    pyarrow.Table
+        The columns of `KEY`, and bytes, of `collectives`.
+    """
     path = folder / "collectives.parquet"
     if not path.is_file():
         return pa.table({name: pa.array([], pa.int64()) for name in (*KEY, "bytes")})
@@ -31,22 +37,36 @@ def messages_of(folder: Path) -> pa.Table:
 
 
 def sizes_of(batch: pa.RecordBatch, messages: pa.Table) -> np.ndarray:
-    """Return the size of each launch's message, bytes; `UNKNOWN` of others. int64, shape (n,)."""
+    """Return the size of each launch's message.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch
+        Of `launches`, with the columns of `KEY`.
+    messages : pyarrow.Table
+        From `messages_of`: the columns of `KEY`, and bytes.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,), bytes
+        `UNKNOWN` of launches that are no collective.
+    """
     start, *beside = (batch[name].to_numpy(zero_copy_only=False).astype(np.int64) for name in KEY)
     sizes = np.full(start.size, UNKNOWN, np.int64)
     order = np.argsort(messages["start_ns"].to_numpy(), kind="stable")
-    known, *others, size = (messages[name].to_numpy().astype(np.int64)[order] for name in (*KEY, "bytes"))
-    position = np.searchsorted(known, start)
+    starts, *others, size = (messages[name].to_numpy().astype(np.int64)[order] for name in (*KEY, "bytes"))
+    position = np.searchsorted(starts, start)
     rows = np.arange(start.size)
     while rows.size:  # collectives of several streams may start at once
-        position, rows = position[position < known.size], rows[position < known.size]
-        is_at_start = known[position] == start[rows]
-        position, rows = position[is_at_start], rows[is_at_start]
+        is_at_start = np.append(starts, np.iinfo(np.int64).min)[position] == start[rows]
+        position = position[is_at_start]
+        rows = rows[is_at_start]
         is_its = np.ones(rows.size, bool)
         for own, theirs in zip(beside, others, strict=True):
             is_its &= own[rows] == theirs[position]
         sizes[rows[is_its]] = size[position[is_its]]
-        position, rows = position[~is_its] + 1, rows[~is_its]
+        position = position[~is_its] + 1
+        rows = rows[~is_its]
     return sizes
 
 
