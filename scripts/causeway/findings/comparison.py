@@ -187,8 +187,8 @@ def _datasets(document: Row) -> tuple[str, str]:
 def _amount(row: Row, with_interval: bool = True) -> str:
     """Return metric and change of a row in words, with the interval where it has one and `with_interval`."""
     unit = "points" if row["metric"] == "efficiency" else "%"
-    ends = (row["low_percent"], row["high_percent"]) if with_interval else ()
-    return f"{METRIC_NAMES[row['metric']]} {changed_by(row['change_percent'], *ends, unit=unit)}"
+    low, high = (row["low_percent"], row["high_percent"]) if with_interval else (None, None)
+    return f"{METRIC_NAMES[row['metric']]} {changed_by(row['change_percent'], low, high, unit)}"
 
 
 def _short_hash(name: str) -> str:
