@@ -81,6 +81,29 @@ def test_the_same_kernel_with_more_threads_is_not_slower(tmp_path):
     assert {"kernel": "gemm", "column": "grid_x", "baseline": 132, "candidate": 264} in document["other_shapes"]
 
 
+def with_inputs(folder, dims):
+    """Say of the products with which inputs their operator was called."""
+    launches = read_table(folder / "launches.parquet", "launches")
+    shapes = pa.array([0 if configuration == 0 else None for configuration in launches["configuration"].to_pylist()])
+    index = launches.schema.get_field_index("shape")
+    launches = launches.set_column(index, launches.schema.field("shape"), shapes.cast(pa.uint32()))
+    write_table(launches, folder / "launches.parquet", "launches")
+    columns = {"shape": [0], "dims": [dims], "types": ["float float"], "elements": [1], "bytes": [4], "layout": [None]}
+    write_table(table_of("shapes", columns), folder / "shapes.parquet", "shapes")
+    return folder
+
+
+def test_a_kernel_of_one_grid_with_other_inputs_is_other_work(tmp_path):
+    """A persistent kernel has one grid for all sizes: twice the rows were told as twice as slow."""
+    jobs = write_job(tmp_path / "a", 1, [9]), write_job(tmp_path / "b", 2, [9], start=7)
+    for job in jobs:
+        with_inputs(job, "[4096,64] [64,64]")
+    assert compared(tmp_path, *jobs)[1]["kernel", "gemm"]["verdict"] == "same"
+    with_inputs(jobs[1], "[8192,64] [64,64]")
+    row = compared(tmp_path, *jobs)[1]["kernel", "gemm"]
+    assert (row["verdict"], row["low_percent"]) == ("inconclusive", None)
+
+
 def write_counters(folder, hit_rate, registers):
     names = {"gpu_time": [1e5, 1.1e5], "l2_hit": [hit_rate, hit_rate + 0.02], "Cycles": [1e4, 2e4], "x": [None, 3.0]}
     units = {"gpu_time": "ns", "l2_hit": "ratio", "Cycles": "cycles", "x": ""}
