@@ -5,18 +5,26 @@ What changes would save on each side, by replays of both, and what limits each r
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from causeway.comparison.change_estimates import HALVES, REPEATS, UNMEASURED, Choices
 from causeway.comparison.change_verdicts import compare_causes, read_causes
-from causeway.comparison.distributions import kernel_effects, kernel_quantiles, other_shapes, settings_document
+from causeway.comparison.distributions import (
+    kernel_counters,
+    kernel_effects,
+    kernel_quantiles,
+    other_shapes,
+    settings_document,
+)
 from causeway.comparison.groups import compare_groups, configuration_pairs, lone_rows
 from causeway.comparison.operator_changes import compare_operators
 from causeway.comparison.over_time import Course, compare_efficiency, compare_steps, compare_times, decomposition
-from causeway.comparison.runs.matching import Match, match_kernels
+from causeway.comparison.runs.counter_means import counter_means
+from causeway.comparison.runs.launch_inputs import has_messages, inputs_by_kernel
+from causeway.comparison.runs.matching import Match, match_kernels, pairs_in
 from causeway.comparison.runs.recordings import SAME_RECORDING, Shared, same_ranks, shared_by
 from causeway.comparison.runs.run_totals import Run, measure
 from causeway.comparison.runs.settings import common_settings
@@ -102,7 +110,7 @@ def run(
     check_pair(names[0][0], names[1][0], (names[0][1:], names[1][1:]))
     every = [name for side in names for name in side]
     settings = common_settings({name: folders[name] for name in every})
-    runs, unread = _measured(every, folders, settings.columns)
+    runs, unread = _measured(every, folders, settings.columns, all(has_messages(folders[name]) for name in every))
     baseline, candidate = (runs.get(side[0]) for side in names)
     gaps = _unread_repeats(names, unread)
     rows: list[dict] = []
@@ -112,7 +120,7 @@ def run(
         LOG.warning("%s", why)
     else:
         measured = [[runs[name] for name in side if name in runs] for side in names]
-        matches = match_kernels(baseline.kernels, candidate.kernels)
+        matches = _with_inputs(match_kernels(baseline.kernels, candidate.kernels), measured, folders)
         document, rows = _compared(measured, gaps, matches, folders, efficiency, causes, replays, choices, steps or {})
         mains = [Side(side[:1]) for side in measured]
         document["settings"] = settings_document(settings, mains)
@@ -121,6 +129,11 @@ def run(
             for effect in kernel_effects(settings.columns, mains, matches, rows)
         ]
         document["other_shapes"] = other_shapes(mains, matches)
+        means = [counter_means(folders[side[0]]) for side in names]
+        kernel_names = [
+            (baseline.kernels.names[own], candidate.kernels.names[other]) for own, other in pairs_in(matches).items()
+        ]
+        document["counters"] = kernel_counters(means, kernel_names)
         document["attributions"] = attribute(rows) if attribute and all(causes) else None
         LOG.info("%s", document["verdicts"])
     write_json(document, out_json, "comparison")
@@ -129,17 +142,34 @@ def run(
 
 
 def _measured(
-    names: Sequence[str], folders: Mapping[str, Sequence[str]], settings: Sequence[str]
+    names: Sequence[str], folders: Mapping[str, Sequence[str]], settings: Sequence[str], by_message: bool
 ) -> tuple[dict[str, Run], dict[str, str]]:
     """Return the runs by dataset, and why others could not be measured, by dataset."""
     runs = {}
     unread = {}
     for name in names:
         try:
-            runs[name] = measure(name, folders[name], settings)
+            runs[name] = measure(name, folders[name], settings, by_message)
         except NotComparableError as error:
             unread[name] = str(error)
     return runs, unread
+
+
+def _with_inputs(
+    matches: Sequence[Match], measured: Sequence[Sequence[Run]], folders: Mapping[str, Sequence[str]]
+) -> list[Match]:
+    """Return the matches of kernels, those marked whose operators have no input on both sides."""
+    before, after = (inputs_by_kernel(folders[side[0].dataset]) for side in measured)
+    names = [side[0].kernels.names for side in measured]
+    kept = []
+    for match in matches:
+        if match.baseline is not None and match.candidate is not None:
+            own = before.get(names[0][match.baseline])
+            other = after.get(names[1][match.candidate])
+            kept.append(replace(match, has_other_inputs=bool(own and other and own.isdisjoint(other))))
+        else:
+            kept.append(match)
+    return kept
 
 
 def _unread_repeats(names: Sequence[Sequence[str]], unread: Mapping[str, str]) -> list[dict[str, str]]:

@@ -7,6 +7,7 @@ from scipy import stats
 
 from causeway.comparison.change_estimates import Choices
 from causeway.comparison.groups import configuration_pairs, shape_words
+from causeway.comparison.runs.counter_means import CountedMetric
 from causeway.comparison.runs.matching import Match
 from causeway.comparison.runs.settings import Settings
 from causeway.comparison.sides import Side
@@ -192,34 +193,56 @@ def _effect(name: str, column: str, value: str, *ends: float) -> dict:
 
 
 def other_shapes(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
-    """Return what differs between the launch configurations that stand for each other without being the same: of each
-    kernel those of the one with most time, and that time's share of all.
+    """Return what differs between the launch configurations with most time of each kernel that has no configuration on
+    both sides.
 
     Parameters
     ----------
     sides : (baseline, candidate)
     matches : sequence of Match
     """
-    runs = [side.main for side in sides]
-    times: dict[int, int] = {}
-    for configuration, _, _, _, total, _ in runs[1].strata.tolist():
-        times[configuration] = times.get(configuration, 0) + total
-    pairs = configuration_pairs(sides, matches)
-    most = {}
-    for number, (other, how, _) in sorted(pairs.items(), key=lambda pair: times.get(pair[1][0], 0)):
-        if how != EXACT:
-            most[runs[1].configurations[other][0]] = number, other
+    common = {match for _, how, match in configuration_pairs(sides, matches).values() if how == EXACT}
+    rows = []
+    for match in matches:
+        if match in common or match.baseline is None or match.candidate is None:
+            continue
+        numbers = match.baseline, match.candidate
+        totals = [side.totals(0, "kernel", number) for side, number in zip(sides, numbers, strict=True)]
+        if not all(totals):
+            continue  # kernels of a table need not have launches
+        longest = [max(own, key=lambda number, own=own: own[number].time_ns) for own in totals]  # type: ignore[misc]
+        shapes = (side.main.configurations[number][1] for side, number in zip(sides, longest, strict=True))
+        name = sides[1].main.kernels.names[match.candidate]
+        rows += [
+            {"kernel": name, "column": column, "baseline": before, "candidate": after}
+            for column, before, after in zip((*LAUNCH_SHAPE, "configuration"), *shapes, strict=False)
+            if before != after and before is not None and after is not None
+        ]
+    return rows
+
+
+def kernel_counters(
+    means: Sequence[Mapping[str, Mapping[CountedMetric, float]]], names: Sequence[tuple[str, str]]
+) -> list[dict]:
+    """Return the mean of each counter of each kernel of both sides, before and after.
+
+    Parameters
+    ----------
+    means : (baseline, candidate)
+        From `counter_means`.
+    names : sequence of (str, str)
+        Of each kernel of both sides.
+    """
+    before, after = means
     return [
         {
-            "kernel": runs[1].kernels.names[kernel],
-            "column": column,
-            "baseline": before,
-            "candidate": after,
-            "share": times.get(other, 0) / max(runs[1].total_ns, 1),
+            "kernel": name,
+            "counter": counter.name,
+            "unit": counter.unit,
+            "baseline": value,
+            "candidate": after[name][counter],
         }
-        for kernel, (number, other) in most.items()
-        for column, before, after in zip(
-            LAUNCH_SHAPE, runs[0].configurations[number][1], runs[1].configurations[other][1], strict=False
-        )
-        if before != after and before is not None and after is not None
+        for own, name in names
+        for counter, value in before.get(own, {}).items()
+        if counter in after.get(name, {})
     ]

@@ -12,6 +12,7 @@ from causeway.core.vocabulary import (
     MISSING_DATA,
     NEW,
     NOT_JUDGED,
+    OTHER_WORK,
     PASSES,
     REGRESSED,
 )
@@ -49,8 +50,6 @@ NOT_COMPARED = {
     "efficiency": "one of the runs has no efficiency tree",
 }
 """Why there is no row of a metric."""
-OTHER_WORK = "other work, which is no change of speed"
-"""Ends the reason of a group that the runs launch in other configurations: more launches of either decide nothing."""
 VERBS = {BROKEN: "breaks", HELD: "keeps", INCONCLUSIVE: "does not decide"}
 WHOLE_TIME = "max_slowdown_percent"
 """Limit that also holds with the kernels and configurations that only one run has: work may have moved into them."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from causeway.comparison.change_estimates import Choices, Estimate, estimates
 from causeway.comparison.change_verdicts import WORDS, adjusted, claim_floor, p_value, typical_floor, verdict
-from causeway.comparison.gate import OTHER_WORK
 from causeway.comparison.runs.matching import Match, match_configurations
 from causeway.comparison.runs.run_totals import LEVELS
 from causeway.comparison.runs.settings import COVERED
@@ -17,7 +16,7 @@ from causeway.comparison.sides import (
     launches_of,
     shapes_by_kernel,
 )
-from causeway.core.vocabulary import EXACT, GONE, INCONCLUSIVE, NEW
+from causeway.core.vocabulary import EXACT, GONE, INCONCLUSIVE, NEW, OTHER_WORK
 from causeway.numeric.seeds import generator_64
 
 MOST = {"configuration": 500, "region": 60}
@@ -70,12 +69,14 @@ def configuration_pairs(sides: Sequence[Side], matches: Sequence[Match]) -> dict
     by_kernel = [shapes_by_kernel(side.main) for side in sides]
     pairs: dict[int, tuple[int, str, Match]] = {}
     for match in matches:
-        if match.baseline is not None and match.candidate is not None:
+        if match.baseline is not None and match.candidate is not None and not match.has_other_inputs:
             ours = by_kernel[0].get(match.baseline, {})
             theirs = by_kernel[1].get(match.candidate, {})
             pairs |= {
                 number: (other, how, match)
-                for number, other, how in match_configurations(ours, theirs, sides[0].main.leading)
+                for number, other, how in match_configurations(
+                    ours, theirs, sides[0].main.leading, is_renamed=match.how != EXACT
+                )
             }
     return pairs
 
@@ -135,7 +136,8 @@ class Judged:
         share, what = min(parts)
         if share >= COVERED:
             return ""
-        return f"only {100 * share:.0f} % of the {what} {called} that both sides have: {OTHER_WORK}"
+        of = f"only {100 * share:.0f} %" if share else "none"
+        return f"{of} of the {what} {called} that both sides have: {OTHER_WORK}"
 
 
 def compare_groups(

@@ -75,14 +75,15 @@ class Course:
 
 
 def _noise(cells: np.ndarray, replicates: int, rng: np.random.Generator) -> tuple[np.ndarray, float, float]:
-    """Return replicates of a run's efficiency less its estimate, the number of blocks and the effective number of
+    """Return replicates of a run's efficiency less their mean, the number of blocks and the effective number of
     bins.
     """
     device, busy = cells.sum(axis=0)
     ratio = busy / device
     drawn = resample([cells], cells[:, 1] - ratio * cells[:, 0], replicates, rng)
     sums = drawn.sums[0]
-    return sums[:, 1] / np.maximum(sums[:, 0], 1) - ratio, drawn.blocks, drawn.effective
+    ratios = sums[:, 1] / np.maximum(sums[:, 0], 1)
+    return ratios - ratios.mean(), drawn.blocks, drawn.effective
 
 
 def _single(courses: Sequence[Course], rank: int | None, choices: Choices, rng: np.random.Generator) -> Estimate:
@@ -104,7 +105,7 @@ def _difference(
         parts[0][1] / (parts[0][1] - 1)
     )
     tail = (1 - choices.confidence) / 2
-    low, high = np.quantile(noise - noise.mean(), [tail, 1 - tail]) * stats.t.isf(tail, free) / stats.norm.isf(tail)
+    low, high = np.quantile(noise, [tail, 1 - tail]) * stats.t.isf(tail, free) / stats.norm.isf(tail)
     ends = change + float(low), change + float(high)
     return replace(estimate, low=ends[0], high=ends[1], error=float(noise.std()), freedom=free)
 
@@ -239,8 +240,8 @@ def _of_steps(
     parts = []
     for run in times:
         correlation = max(1.0, blocked_correlation_time(np.sign(run - np.median(run))))
-        drawn = np.log(np.median(rng.choice(run, (choices.replicates, run.size)), axis=1))
-        parts.append(((drawn - drawn.mean()) * np.sqrt(correlation), run.size / correlation, run.size / correlation))
+        drawn = np.log(np.median(rng.choice(run, (choices.replicates, run.size)), axis=1) / np.median(run))
+        parts.append((drawn * np.sqrt(correlation), run.size / correlation, run.size / correlation))
     halves = [_half_change(run) for run in times]
     return _difference(change, parts, abs(halves[1] - halves[0]), choices)
 

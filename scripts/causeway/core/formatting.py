@@ -228,6 +228,16 @@ def signed(*values: float | None) -> list[str]:
     return [f"{sign}{text}" for sign, text in zip(signs, texts, strict=True)]
 
 
+def changed_by(value: float, low: float | None = None, high: float | None = None, unit: str = "%") -> str:
+    """Return a change with its interval where it has one.
+
+    >>> changed_by(4, -3.84, 4.2), changed_by(-140.2)
+    ('+4.0 % [−3.8, +4.2]', '−140 %')
+    """
+    words, *ends = signed(value, *(() if low is None or high is None else (low, high)))
+    return f"{words} {unit} [{ends[0]}, {ends[1]}]" if ends else f"{words} {unit}"
+
+
 def q_value(value: float) -> str:
     """Return a q-value; what is below a ten-thousandth is no more than that."""
     return "q < 0.0001" if value < 1e-4 else f"q = {value:.2g}"

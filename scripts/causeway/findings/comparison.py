@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from causeway.core.formatting import elided, name_in_sentence, time
+from causeway.core.formatting import changed_by, elided, name_in_sentence, time
 from causeway.core.queries import cell, in_document, value_at, within
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import (
@@ -34,7 +34,7 @@ LONGEST_INPUT = 60
 UNITS = {"efficiency": "percentage points"}
 OTHER_PARTS = ("launches_ns", "configurations_ns", "lone_ns")
 """Parts of a change of the GPU time that are none of the same launches."""
-OTHER_LAUNCHES = "other launches and kernels{} change the GPU time by {:+.3g} %."
+OTHER_LAUNCHES = "other launches and kernels{} change the GPU time by {}."
 """The end of a headline: than where, and by how much."""
 UNDECIDED = "inconclusive: the data do not decide"
 KERNEL_SUGGESTIONS = {
@@ -95,6 +95,7 @@ def comparison_findings(document: Row, rows: Sequence[Row]) -> list[Finding]:
     ]
     claimed = [index for index in changed if _is_noticeable(document, rows[index])]
     whole = [index for index in claimed if rows[index]["level"] == "run"]
+    whole.sort(key=lambda index: rows[index]["metric"] != "step")
     kernels = [index for index in claimed if rows[index]["level"] == "kernel"]
     kernels.sort(key=lambda index: -abs(rows[index]["candidate_total_ns"] * rows[index]["change_percent"]))
     operators = [index for index in claimed if rows[index]["level"] == _level_of_operators(document)]
@@ -186,12 +187,8 @@ def _datasets(document: Row) -> tuple[str, str]:
 def _amount(row: Row, with_interval: bool = True) -> str:
     """Return metric and change of a row in words, with the interval where it has one and `with_interval`."""
     unit = "points" if row["metric"] == "efficiency" else "%"
-    interval = (
-        ""
-        if row["low_percent"] is None or not with_interval
-        else f" [{row['low_percent']:+.3g}, {row['high_percent']:+.3g}]"
-    )
-    return f"{METRIC_NAMES[row['metric']]} {row['change_percent']:+.3g} {unit}{interval}"
+    low, high = (row["low_percent"], row["high_percent"]) if with_interval else (None, None)
+    return f"{METRIC_NAMES[row['metric']]} {changed_by(row['change_percent'], low, high, unit)}"
 
 
 def _short_hash(name: str) -> str:
@@ -209,6 +206,7 @@ def _change(document: Row, rows: Sequence[Row], index: int) -> Finding:
     kind = "Kernel" if row["level"] == "kernel" else "Operator"
     subject = candidate if whole else f"{kind} {name_in_sentence(row['candidate'])}"
     name = short(candidate if whole else row["candidate"])
+    than = f"{row['verdict']}{' per launch' if whole and row['metric'] == 'time_per_launch' else ''} than"
     if row["level"] == "operator_shape":
         shape = next(shape for shape in document["operators"]["shapes"] if shape["name"] == row["candidate"])
         name = f"{short(shape['operator'])} {elided(shape['dims'] or 'without a known input', LONGEST_INPUT)}"
@@ -220,11 +218,8 @@ def _change(document: Row, rows: Sequence[Row], index: int) -> Finding:
         scope_name=row["candidate"] if row["level"] == "kernel" else None,
         subject=name,
         quantity=METRIC_NAMES[row["metric"]],
-        headline=(
-            f"{name} is {row['verdict']} than {'' if whole else 'in '}{short(baseline)}:"
-            f" {_amount(row, with_interval=False)}."
-        ),
-        sentence=f"{subject} is {row['verdict']} than {'' if whole else 'in '}{baseline}: {_amount(row)}.",
+        headline=(f"{name} is {than} {'' if whole else 'in '}{short(baseline)}: {_amount(row, with_interval=False)}."),
+        sentence=f"{subject} is {than} {'' if whole else 'in '}{baseline}: {_amount(row)}.",
         verdict=SUPPORTED,
         suggestion=(RUN_SUGGESTIONS if whole else KERNEL_SUGGESTIONS).get(row["verdict"]),
     )
@@ -243,9 +238,9 @@ def _no_change(document: Row, rows: Sequence[Row], *, is_small: bool) -> list[Fi
     if is_one:
         headline = f"{subject} and {short(baseline)} are the same recording: there are no two runs to compare."
     other = _other_work_percent(document)
-    also = "" if other is None else f" Other launches and kernels change the GPU time by {other:+.3g} %."
+    also = "" if other is None else f" Other launches and kernels change the GPU time by {changed_by(other)}."
     if other is not None:
-        headline = f"{headline.rstrip('.')} for the same launches; {OTHER_LAUNCHES.format('', other)}"
+        headline = f"{headline.rstrip('.')} for the same launches; {OTHER_LAUNCHES.format('', changed_by(other))}"
     for index, row in enumerate(rows):
         if row["level"] == "run" and row["metric"] == "time_per_launch":
             state = "the same within noise" if row["verdict"] == "same" else UNDECIDED
@@ -326,9 +321,9 @@ def _changed_work(document: Row) -> list[Finding]:
         subject=short(candidate),
         quantity="GPU time of launches and kernels of one side alone",
         effect=Effect(value=percent, unit="percent"),
-        headline=f"{short(candidate)}: {OTHER_LAUNCHES.format(f' than in {short(baseline)}', percent)}",
+        headline=f"{short(candidate)}: {OTHER_LAUNCHES.format(f' than in {short(baseline)}', changed_by(percent))}",
         sentence=(
-            f"From {baseline} to {candidate} the GPU time goes from {gpu_times}: {percent:+.3g} % by launches,"
+            f"From {baseline} to {candidate} the GPU time goes from {gpu_times}: {changed_by(percent)} by launches,"
             " configurations and kernels that only one of them has."
         ),
         verdict=SUPPORTED,

@@ -91,6 +91,15 @@ def test_steps_that_do_not_differ_claim_nothing_and_few_have_no_interval(tmp_pat
     assert again == compare_steps(["a", "b"], [[paths[0]], [paths[1]]], ALONE, 1)
 
 
+def test_an_interval_of_steps_holds_their_median(tmp_path):
+    """Where a third of the steps is long, few draws have a long median: the mean of all lay above the interval."""
+    rng = np.random.default_rng(3)
+    series = [steps(1, 100_000), rng.permutation([*steps(2, 100_000, 39), *steps(2, 20_000_000, 21)])]
+    paths = [write_steps(tmp_path / f"{at}.parquet", one, 1, 0) for at, one in enumerate(series)]
+    (row,) = compare_steps(["a", "b"], [[path] for path in paths], Choices(replicates=1000), 1)
+    assert row["low_percent"] < row["change_percent"] < row["high_percent"]
+
+
 def test_steps_with_repeats_are_judged_by_the_scatter_between_runs(tmp_path):
     means = [[100_000, 101_000, 99_500], [120_000, 121_000, 119_000]]
     sides = [

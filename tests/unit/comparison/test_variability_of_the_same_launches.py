@@ -66,7 +66,7 @@ def test_the_finding_names_other_work_and_no_change(tmp_path):
     (finding,) = comparison_findings(read_json(path), rows)
     assert finding.headline == (
         "b: no change from a is beyond noise for the same launches; other launches and kernels change the GPU time by"
-        " +10 %."
+        " +10.0 %."
     )
 
 

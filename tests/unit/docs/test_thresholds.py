@@ -65,7 +65,7 @@ NO_THRESHOLDS = {
     "findings/first_screen/advice.py": "MOST LONGEST_RULE",
     "findings/first_screen/compared.py": "MOST_REASONS MOST_KERNELS MOST_OPERATORS LONGEST_INPUT",
     "findings/first_screen/plan.py": "MOST_OUTLIERS MOST_FAULTS MOST_PEAKS MOST_MEANS",
-    "findings/first_screen/words/pair_words.py": "MOST_KERNELS MOST_VALUES",
+    "findings/first_screen/words/pair_words.py": "MOST_KERNELS MOST_VALUES MOST_COUNTERS",
     "findings/first_screen/words/run_words.py": "MOST_REASONS LONGEST_DETAIL LONGEST_FUNCTION",
     "waiting/taken_gpus.py": "UNKNOWN_PROCESS",
     "efficiency/device_time/migrations.py": "MOST_KERNELS UNKNOWN_CAUSE",

@@ -2,5 +2,6 @@
 
 What two runs differ in stands in `comparison`.
 
-Imports run from left to right: `operator_calls`, `run_totals` > `launches`, `matching` > `recordings`, `settings`.
+Imports run from left to right: `operator_calls`, `run_totals` > `launches`, `matching` > `launch_inputs`, `recordings`,
+`settings`; `counter_means`.
 """

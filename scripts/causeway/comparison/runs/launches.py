@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from causeway.comparison.runs.launch_inputs import UNKNOWN, messages_of, sizes_of
 from causeway.comparison.runs.recordings import Recording, device_names, recording_of
 from causeway.comparison.runs.settings import time_column, value_words
 from causeway.core.codes import GPU_TIME
@@ -96,6 +97,8 @@ class Launches:
         Its folders of tables, in the sheet's order.
     settings : sequence of str, optional
         Columns of plain tables that are part of a row's configuration.
+    by_message : bool
+        Whether the size of a collective's message is part of its configuration.
 
     Attributes
     ----------
@@ -107,8 +110,11 @@ class Launches:
         If no export of the dataset has launches or GPU times.
     """
 
-    def __init__(self, dataset: str, folders: Sequence[str | Path], settings: Sequence[str] = ()) -> None:
+    def __init__(
+        self, dataset: str, folders: Sequence[str | Path], settings: Sequence[str] = (), by_message: bool = False
+    ) -> None:
         self._settings = list(settings)
+        self._by_message = by_message
         self._kernels = Numbers[str]()
         self._configurations = Numbers[tuple]()
         self._regions = Numbers[str]()
@@ -122,7 +128,7 @@ class Launches:
             if source is not None:
                 document = read_json(folder / "capabilities.json")
                 keys = self._keys(folder)
-                numbers = self._numbers_of(keys, source[0])
+                numbers = self._numbers_of(keys, source[0], folder)
                 own = (numbers, self._regions_of(folder), not rules_out_time_line(document))
                 self._exports.append((folder, *source, *own))
                 ranks |= set(document["ranks"])
@@ -133,10 +139,10 @@ class Launches:
         if not self._exports:
             raise NotComparableError(
                 f"dataset {dataset} cannot be compared: none of its exports holds kernel launches or the counter"
-                f" {GPU_TIME}{_why_refused(folders)}{_of_tables(folders)}"
+                f" {GPU_TIME}{_why_refused(folders)}{_of_tables(folders)}{_of_graphs(folders)}"
             )
         self._ranks = sorted(ranks)
-        if self._settings:
+        if self._settings or by_message:
             for _ in self.batches():  # meets all configurations
                 pass
         recordings = [recording_of(folder) for folder, *_ in self._exports]
@@ -161,10 +167,14 @@ class Launches:
             keys[row["configuration"]] = self._kernels.number(self._one_kernel.get(name, name)), shape
         return keys
 
-    def _numbers_of(self, keys: Mapping[int, tuple[int, tuple]], table: str) -> Callable[[pa.RecordBatch], np.ndarray]:
+    def _numbers_of(
+        self, keys: Mapping[int, tuple[int, tuple]], table: str, folder: Path
+    ) -> Callable[[pa.RecordBatch], np.ndarray]:
         """Return what gives the dataset's number of the configuration of each row of an export."""
         if self._settings and table == "counters":
             return partial(self._with_settings, keys)
+        if self._by_message and table == "launches" and (messages := messages_of(folder)).num_rows:
+            return partial(self._with_messages, keys, messages)
         numbers = np.zeros(max(keys, default=-1) + 1, np.int64)
         for configuration, key in keys.items():
             numbers[configuration] = self._configurations.number(key)
@@ -184,6 +194,18 @@ class Launches:
             words = [f"{name}={value}" for name, value in zip(self._settings, settings, strict=True)]
             label = ", ".join([*filter(None, shape[-1:]), *words])
             numbers.append(self._configurations.number((kernel, (*shape[:-1], *settings, label))))
+        return np.array(numbers, np.int64)[codes]
+
+    def _with_messages(
+        self, keys: Mapping[int, tuple[int, tuple]], messages: pa.Table, batch: pa.RecordBatch
+    ) -> np.ndarray:
+        """Return the number of the configuration of each launch: a collective's message is its label."""
+        rows, codes = few_rows(_whole(batch, "configuration"), sizes_of(batch, messages))
+        numbers = []
+        for configuration, size in rows:
+            kernel, shape = keys[configuration]
+            label = shape[-1] if size == UNKNOWN else f"message of {size:,} bytes"
+            numbers.append(self._configurations.number((kernel, (*shape[:-1], label))))
         return np.array(numbers, np.int64)[codes]
 
     def _regions_of(self, folder: Path) -> np.ndarray:
@@ -257,6 +279,16 @@ def _of_tables(folders: Sequence[str | Path]) -> str:
     if not any(document.get("kind") == "table" for document in documents):
         return ""
     return "; tables are compared by a measured column that is named with its unit of time, such as duration_us"
+
+
+def _of_graphs(folders: Sequence[str | Path]) -> str:
+    """Return what graphs that were traced as a whole need to be compared; empty where there are none."""
+    if not any((Path(folder) / "graphs.parquet").is_file() for folder in folders):
+        return ""
+    return (
+        "; its CUDA graphs were recorded as a whole, without their kernels: record both runs with nsys profile"
+        " --cuda-graph-trace=node"
+    )
 
 
 def _source(folder: Path) -> tuple[str, list[str]] | None:

@@ -9,6 +9,7 @@ kernel was added before it): where the kernels that differ in such numbers alone
 name is exact only if it is launched with the same grids and blocks.
 """
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -30,14 +31,15 @@ factor.
 
 @dataclass(frozen=True)
 class Match:
-    """One kernel of the baseline with one of the candidate (numbers in their runs), how it was found, and what is
-    uncertain about it.
+    """One kernel of the baseline with one of the candidate (numbers in their runs), how it was found, what is
+    uncertain about it, and whether operators launched it with other inputs alone: that is other work.
     """
 
     baseline: int | None
     candidate: int | None
     how: str
     note: str = ""
+    has_other_inputs: bool = False
 
 
 @dataclass(frozen=True)
@@ -285,27 +287,40 @@ def _as_often(
 
 
 def match_configurations(
-    baseline: Mapping[tuple, int], candidate: Mapping[tuple, int], blocks: int
+    baseline: Mapping[tuple, int], candidate: Mapping[tuple, int], blocks: int, is_renamed: bool = False
 ) -> list[tuple[int, int, str]]:
     """Return the pairs of launch configurations of a matched kernel: (number in baseline, number in candidate, how).
 
     Parameters
     ----------
     baseline, candidate : mapping of shape to int
-        Configurations by the tuple of their shape.
+        Configurations by the tuple of their shape, its last value the label.
     blocks : int
         How many leading values of the shape are the grid and the block, which alone must agree where nothing agrees as
-        a whole: registers and memory change with the compiler. 0: shapes agree as a whole or not at all.
+        a whole, beside the label: registers and memory change with the compiler. 0: shapes agree as a whole or not at
+        all.
+    is_renamed : bool
+        Whether the kernel has another name: a library that takes another tile launches other numbers of threads for the
+        same work. Else other numbers are other work.
     """
     pairs = [(baseline[shape], candidate[shape], EXACT) for shape in baseline if shape in candidate]
     if pairs or not blocks:
         return pairs
-    ours, theirs = ({shape[:blocks]: number for shape, number in side.items()} for side in (baseline, candidate))
+    ours, theirs = (
+        {(*shape[:blocks], shape[-1]): number for shape, number in side.items()} for side in (baseline, candidate)
+    )
     if len(ours) == len(baseline) and len(theirs) == len(candidate):
         pairs = [(ours[shape], theirs[shape], "grid and block") for shape in ours if shape in theirs]
     if not pairs and len(baseline) == len(candidate) == 1:
-        pairs = [(number, other, "the only one") for number in baseline.values() for other in candidate.values()]
+        (own, number) = next(iter(baseline.items()))
+        (shape, other) = next(iter(candidate.items()))
+        if own[-1] == shape[-1] and (is_renamed or _threads(own[:blocks]) == _threads(shape[:blocks])):
+            pairs = [(number, other, "the only one")]
     return pairs
+
+
+def _threads(grid_and_block: Sequence[int | None]) -> int:
+    return math.prod(size for size in grid_and_block if size is not None)
 
 
 ARCHITECTURE = re.compile(

@@ -1,16 +1,16 @@
 """What changed from one run to another, step time first: facts of both runs side by side, each once in words."""
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from causeway.core.formatting import count, elided, quantity, time
-from causeway.core.names.kernel_words import LONGEST, kernel_words, matrix_product
+from causeway.core.formatting import changed_by, count, elided, quantity, time
+from causeway.core.names.kernel_words import LONGEST
 from causeway.core.queries import cell
-from causeway.core.schemas import GRID_AND_BLOCK, Row
-from causeway.core.vocabulary import FEWEST_OF_P99, INCONCLUSIVE, NOT_IDLE, SAME
+from causeway.core.schemas import Row
+from causeway.core.vocabulary import FEWEST_OF_P99, INCONCLUSIVE, NOT_IDLE, OTHER_WORK, SAME
 from causeway.findings.first_screen.compared_kernels import (
     OTHER_NUMBER,
     ComparedTables,
@@ -19,9 +19,8 @@ from causeway.findings.first_screen.compared_kernels import (
     is_kernel,
     kernel_details,
 )
-from causeway.findings.first_screen.counted_work import PeakFact
-from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, MOST_OF_RUN, NOTICEABLE
-from causeway.findings.first_screen.words.pair_words import changed_by, of_detail, of_peaks, of_tables, of_tail, pair
+from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, NOTICEABLE
+from causeway.findings.first_screen.words.pair_words import demangled_words, of_detail, of_tables, of_tail, pair
 from causeway.findings.first_screen.words.run_words import PARTS, detail_words
 from causeway.findings.first_screen.words.run_words import percent as share_words
 
@@ -31,7 +30,7 @@ SIDES = ("baseline", "candidate")
 SAME_LAUNCHES = "The same launches"
 SAME_CALLS = "The same operator calls"
 """Said where no kernel is known to be on both sides."""
-ALWAYS = ("Median step", "Run", SAME_LAUNCHES, SAME_CALLS)
+ALWAYS = ("Median step", "Run")
 """Changes that are said however small they are."""
 MOST_OPERATORS = 3
 LONGEST_INPUT = 60
@@ -96,9 +95,10 @@ class ComparedRuns:
     runs without input shapes.
 
     Then: what changed between plain tables; what times of whole runs are divided by; what is behind the change of
-    kernels, and those of which the slowest launches alone changed; whether kernels were launched with other numbers of
-    threads, and whether all changed alike; the idle share before and after, what is behind most of it; rates of copies
-    that changed, by direction, GB/s; and what changed kernels reach of their device, in the recordings that have both.
+    kernels, and those of which the slowest launches alone changed; why the launches are not the same, where they are
+    not, steps that warm up, kernels' names in the baseline by those in the candidate where they are others, and whether
+    all kernels changed alike; the idle share before and after, what is behind most of it; and rates of
+    copies that changed, by direction, GB/s.
     """
 
     changes: Sequence[ChangeFact]
@@ -117,35 +117,38 @@ class ComparedRuns:
     amount: Amount = Amount()
     details: Mapping[str, KernelDetail] = field(default_factory=dict)
     tails: Sequence[str] = ()
-    has_other_grids: bool = False
+    other_work: str = ""
+    warm_up: Sequence[Sequence[float]] = ((), ())
+    former: Mapping[str, str] = field(default_factory=dict)
     is_alike: bool = False
     idle_shares: tuple[float, float] | None = None
     most_idle: str = ""
     rates: Sequence[tuple[str, float, float]] = ()
-    peaks: Sequence[tuple[PeakFact, PeakFact]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairSide:
     """What is read of one run of a pair beside the comparison: rows of `waiting` and of `operator_summary`, the
-    durations of its steps behind the warm-up, mean of their ranks, ns, how many steps there are with the warm-up, its
-    copies by device and direction, the parts of its devices' time, ns, and what kernels reach of their device.
+    durations of its steps behind the warm-up and of those that warm up, mean of their ranks, ns, its copies by device
+    and direction, and the parts of its devices' time, ns.
     """
 
     waiting: Sequence[Row] = ()
     operators: Sequence[Row] = ()
     steps: Sequence[float] = ()
-    recorded_steps: int = 0
+    warm_up: Sequence[float] = ()
     copies: Sequence[Row] = ()
     parts: Mapping[str, int] = field(default_factory=dict)
-    peaks: Sequence[PeakFact] = ()
 
 
-def step_times(rows: Iterable[Row]) -> list[float]:
-    """Return the duration of each step of a table `steps` that is no warm-up, mean of its ranks, ns."""
+def step_times(rows: Sequence[Row], is_warm_up: bool = False) -> list[float]:
+    """Return the duration of each step of a table `steps` that warms up on all ranks, or of the others, mean of its
+    ranks, ns.
+    """
     times: dict[int, list[int]] = {}
+    steady = {row["step"] for row in rows if not row["warm_up"]}
     for row in rows:
-        if not row["warm_up"]:
+        if row["warm_up"] == is_warm_up and is_warm_up != (row["step"] in steady):
             times.setdefault(row["step"], []).append(row["duration_ns"])
     return [sum(each) / len(each) for each in times.values()]
 
@@ -180,17 +183,25 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         if row["level"] == "run" and row["metric"] in names and row["baseline_value"] is not None
     ]
     by_kernel = any(change.what == SAME_LAUNCHES for change in changes)
-    changes = [change for change in changes if change.what != SAME_CALLS or (not by_kernel and change.low is not None)]
+    other_work = next((row["reason"] for row in rows if _is_other_work(row)), "")
+    operators = document["operators"]
+    is_by_input = bool(other_work and operators and not operators["without_shapes"])
+    changes = [
+        change
+        for change in changes
+        if change.what != SAME_CALLS or (change.low is not None and (is_by_input or not by_kernel))
+    ]
     changes.sort(key=lambda change: list(names.values()).index(change.what))
     least = NOTICEABLE * max(_gpu_ns(document[side]) for side in SIDES)
     details = kernel_details(document, rows)
+    is_claimed = any(change.what == SAME_LAUNCHES and change.verdict not in (SAME, INCONCLUSIVE) for change in changes)
+    least_kernel = NOTICEABLE * max(document[side]["gpu_time_ns"] or 0 for side in SIDES) if is_claimed else least
     kernels = [
         (row["kernel"], row["baseline_ns"] / amount.divisors[0], row["candidate_ns"] / amount.divisors[1])
         for row in document["decomposition"]
-        if abs(row["candidate_ns"] - row["baseline_ns"] - row["launches_ns"]) >= least
+        if abs(row["candidate_ns"] - row["baseline_ns"] - row["launches_ns"]) >= min(least, least_kernel)
     ]
     told = {kernel[0] for kernel in kernels}
-    operators = document["operators"]
     least_each = NOTICEABLE * max(
         _gpu_ns(document[side]) / divisor for side, divisor in zip(SIDES, amount.divisors, strict=True)
     )
@@ -224,24 +235,21 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
             and details[row["candidate"]].tail is not None
             and row["candidate_total_ns"] >= NOTICEABLE * (document["candidate"]["gpu_time_ns"] or 0)
         ],
-        has_other_grids=_share_of_other_grids(document) > 1 - MOST_OF_RUN,
+        other_work=other_work,
+        warm_up=[side.warm_up for side in sides],
+        former={
+            row["candidate"]: row["baseline"] for row in document["matches"] if row["candidate"] and row["baseline"]
+        },
         is_alike=_is_alike(rows, document),
         idle_shares=_idle_shares(document, rows),
         rates=_rates(sides),
-        peaks=_peaks(sides, {kernel_words(_base(row[0])) for row in kernels}),
         most_idle=max(reasons[1].items(), key=lambda pair: pair[1], default=("", 0))[0],
     )
 
 
-def _peaks(sides: Sequence[PairSide], kernels: Container[str]) -> list[tuple[PeakFact, PeakFact]]:
-    """Return what kernels that changed reach of their device, before and after."""
-    before, after = ({fact.kernel: fact for fact in side.peaks} for side in sides)
-    return [(before[name], fact) for name, fact in after.items() if name in before and name in kernels]
-
-
 def _amount(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> Amount:
     """Return what the times of whole runs are divided by: what differs by a twentieth or more."""
-    before, after = (max(side.recorded_steps, len(side.steps)) for side in sides)
+    before, after = (len(side.steps) for side in sides)
     gpus = [_gpus(document[side]) for side in SIDES]
     launches = _launch_ratio(rows)
     has_other_steps = bool(before and after) and abs(after / before - 1) >= OTHER_NUMBER
@@ -295,15 +303,10 @@ def _of_amount(change: ChangeFact, metric: str, amount: Amount) -> ChangeFact:
     )
 
 
-def _share_of_other_grids(document: Row) -> float:
-    """Return the share of the GPU time in kernels of which as many threads as before were not launched."""
-    threads: dict[str, float] = {}
-    shares = {}
-    for row in document.get("other_shapes") or ():
-        if row["column"] in GRID_AND_BLOCK and row["baseline"]:
-            threads[row["kernel"]] = threads.get(row["kernel"], 1.0) * row["candidate"] / row["baseline"]
-            shares[row["kernel"]] = row["share"]
-    return math.fsum(share for kernel, share in shares.items() if threads[kernel] != 1)
+def _is_other_work(row: Row) -> bool:
+    """Return whether a row is that of all kernels, which were launched in other configurations."""
+    is_whole = row["level"] == "run" and row["metric"] == "time_per_launch"
+    return bool(is_whole and (row["reason"] or "").endswith(OTHER_WORK))
 
 
 def _rates(sides: Sequence[PairSide]) -> list[tuple[str, float, float]]:
@@ -469,7 +472,8 @@ def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
         lines = [(f"{fact.models[0]} before, {fact.models[1]} after.", None)]
     elif fact.models[0].partition(" x ")[2] not in ("GPU", ""):
         lines = [(f"{fact.models[0]} on both sides.", None)]
-    for change in fact.changes:
+    same_work = [change for change in fact.changes if change.what in (SAME_LAUNCHES, SAME_CALLS)]
+    for change in [change for change in fact.changes if change not in same_work]:
         if change.what.startswith("Idle") and not _is_said(change, fact) and _has_other_idle_share(fact):
             lines.append((f"{_change(change)}{_idle_share(fact)}.", change.query))
         if change.what not in ALWAYS and not _is_said(change, fact):
@@ -486,36 +490,48 @@ def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
         if change.what.startswith("Copies") and fact.rates:
             rates = (f"{words} at {quantity(a, 'GB/s')} to {quantity(b, 'GB/s')}" for words, a, b in fact.rates)
             words += f": {', '.join(rates)}"
-        noise = _noise(change)
-        if change.what in (SAME_LAUNCHES, SAME_CALLS) and change.percent is not None:
-            lines += _of_operators(fact)
-            numbers = fact.launches if change.what == SAME_LAUNCHES else fact.numbers_of_calls
-            percent = changed_by(change.percent, change.low, change.high)
-            words = f"{change.what} take {percent}{_numbers(numbers, ' of them')}"
-            if fact.has_other_grids:
-                words = f"The same kernels take {percent} with other grids, perhaps for other work"
-                noise = ""
-            elif fact.is_alike and noise and change.verdict != SAME:
-                words += ", all kernels alike"
-        lines.append((f"{words}{noise}.", change.query))
+        lines.append((f"{words}{_noise(change)}.", change.query))
+        if change.what == "Median step" and len(fact.warm_up[0]) != len(fact.warm_up[1]):
+            numbers = len(fact.warm_up[0]), len(fact.warm_up[1])
+            lines.append(
+                (f"{pair('Steps that warm up', *map(math.fsum, fact.warm_up))}{_numbers(numbers, ' of them')}.", None)
+            )
+    lines += _of_operators(fact)
+    lines += [(f"{_of_same_work(change, fact)}.", change.query) for change in same_work]
     lines += [(f"{pair(f'{what}{fact.amount.of}', *ns)}.", None) for what, *ns in fact.exposed]
-    if not any(change.what in (SAME_LAUNCHES, SAME_CALLS) for change in fact.changes):
-        lines += _of_operators(fact)  # devices of two makers have no kernel in common
     if fact.kernels:
         named = ", ".join(
-            f"{pair(_kernel_words(name), *ns)}{of_detail(fact.details.get(name))}"
+            f"{pair(_named(fact, name), *ns)}{of_detail(fact.details.get(name))}"
             for name, *ns in fact.kernels[:MOST_KERNELS]
         )
         lines.append((f"Kernels that changed beyond their number{_each(fact)}: {named}.", None))
-    lines += [(text, None) for text in map(of_peaks, fact.peaks[:MOST_KERNELS]) if text]
     if fact.tails:
-        named = ", ".join(f"{_kernel_words(name)} {of_tail(fact.details[name])}" for name in fact.tails[:MOST_KERNELS])
+        named = ", ".join(
+            f"{demangled_words(name)} {of_tail(fact.details[name])}" for name in fact.tails[:MOST_KERNELS]
+        )
         lines.append((f"Slowest launches alone changed: {named}.", None))
     return lines
 
 
-def _kernel_words(name: str) -> str:
-    return matrix_product(name) or kernel_words(_base(name))
+def _of_same_work(change: ChangeFact, fact: ComparedRuns) -> str:
+    """Return what launches or calls of both runs take, or why these are not the same work."""
+    if change.percent is None:
+        return _change(change)
+    percent = changed_by(change.percent, change.low, change.high)
+    if change.what == SAME_CALLS:
+        return f"{change.what} take {percent}{_numbers(fact.numbers_of_calls, ' of them')}{_noise(change)}"
+    if fact.other_work:
+        return f"The same kernels take {percent}{_numbers(fact.launches, ' launches')}; {fact.other_work}"
+    noise = _noise(change)
+    alike = ", all kernels alike" if fact.is_alike and noise and change.verdict != SAME else ""
+    return f"{change.what} take {percent}{_numbers(fact.launches, ' of them')}{alike}{noise}"
+
+
+def _named(fact: ComparedRuns, name: str) -> str:
+    """Return a kernel in words, and what it was called before where these are others."""
+    words = demangled_words(name)
+    before = demangled_words(fact.former.get(name, name))
+    return words if before == words else f"{words}, before {before},"
 
 
 def _each(fact: ComparedRuns) -> str:
@@ -578,9 +594,3 @@ def _is_said(change: ChangeFact, fact: ComparedRuns) -> bool:
     span = next((other for other in fact.changes if other.what == "Run"), None)
     whole = span.before if span is not None else change.before
     return abs(change.after - change.before) >= NOTICEABLE * whole / fact.amount.divisors[0]
-
-
-def _base(name: str) -> str:
-    """Return a demangled name without return type, namespace, template arguments and parameters."""
-    text = name.replace("(anonymous namespace)::", "").split("<")[0].split("(")[0].removeprefix("void ")
-    return text.rpartition("::")[2] or name

@@ -31,13 +31,15 @@ class EffectFact:
 @dataclass(frozen=True, kw_only=True)
 class KernelDetail:
     """Behind the change of a kernel: the column (grid, rank, a setting) whose values differ most in their change, and
-    these; columns of its launch configuration with their value before and after; and the 99th percentile before and
-    after, ns, where it changed beyond noise and the median, which is beside it, did not.
+    these; columns of its launch configuration with their value before and after; counters with unit and mean before
+    and after, those that changed most first; and the 99th percentile before and after, ns, where it changed beyond
+    noise and the median, which is beside it, did not.
     """
 
     column: str | None = None
     effects: Sequence[EffectFact] = ()
-    shapes: Sequence[tuple[str, int, int]] = ()
+    shapes: Sequence[tuple[str, int | str, int | str]] = ()
+    counters: Sequence[tuple[str, str, float, float]] = ()
     tail: tuple[float, float] | None = None
     median: tuple[float, float] | None = None
 
@@ -146,9 +148,10 @@ def kernel_details(document: Row, rows: Iterable[Row]) -> dict[str, KernelDetail
                 value=row["value"], percent=row["change_percent"], low=row["low_percent"], high=row["high_percent"]
             )
         )
-    shapes: dict[str, list[tuple[str, int, int]]] = {}
+    shapes: dict[str, list[tuple[str, int | str, int | str]]] = {}
     for row in document.get("other_shapes") or ():
         shapes.setdefault(row["kernel"], []).append((row["column"], row["baseline"], row["candidate"]))
+    counters = _changed_counters(document.get("counters") or ())
     quantiles = {row["kernel"]: row for row in document.get("quantiles") or ()}
     details = {}
     for row in rows:
@@ -160,10 +163,22 @@ def kernel_details(document: Row, rows: Iterable[Row]) -> dict[str, KernelDetail
                 column=column,
                 effects=of_column,
                 shapes=shapes.get(name, ()),
+                counters=counters.get(name, ()),
                 tail=_ends(quantiles[name], "p99") if is_tail else None,
                 median=_ends(quantiles[name], "median") if is_tail else None,
             )
     return details
+
+
+def _changed_counters(rows: Iterable[Row]) -> dict[str, list[tuple[str, str, float, float]]]:
+    """Return the counters that differ by `OTHER_NUMBER`, by kernel; the largest factor first."""
+    changed: dict[str, list[tuple[float, tuple[str, str, float, float]]]] = {}
+    for row in rows:
+        low, high = sorted(abs(row[side]) for side in ("baseline", "candidate"))
+        if high > (1 + OTHER_NUMBER) * low:
+            fact = row["counter"], row["unit"], row["baseline"], row["candidate"]
+            changed.setdefault(row["kernel"], []).append((low / high, fact))
+    return {name: [fact for _, fact in sorted(own)] for name, own in changed.items()}
 
 
 def _ends(quantiles: Row, word: str) -> tuple[float, float]:

@@ -103,13 +103,19 @@ def plan(facts: DatasetFacts) -> list[ScreenLine]:
 def plan_of_pair(document: Row, rows: Sequence[Row], datasets: Mapping[str, DatasetFacts]) -> list[dict[str, Any]]:
     """Return the lines of a compared pair as `findings.json` holds them; they are about the candidate."""
     facts = [datasets.get(document[side]["dataset"]) for side in ("baseline", "candidate")]
-    fact = compared_runs(document, rows, [_side(dataset.tables) if dataset else PairSide() for dataset in facts])
-    if fact is None:
-        return []
+    sides = [_side(dataset.tables) if dataset else PairSide() for dataset in facts]
     return [
         ScreenLine(question=COMPARED, answer=text, query=query).as_json(document["candidate"]["dataset"])
-        for text, query in of_comparison(fact)
+        for text, query in _answers(document, rows, sides)
     ]
+
+
+def _answers(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> list[tuple[str, str | None]]:
+    """Return what is said of a pair, each with its query; of one that was not compared why."""
+    if document["why"] is not None:
+        return [(f"Not compared: {document['why']}", None)]
+    fact = compared_runs(document, rows, sides)
+    return of_comparison(fact) if fact is not None else []
 
 
 def _side(tables: RunTables) -> PairSide:
@@ -119,10 +125,9 @@ def _side(tables: RunTables) -> PairSide:
         waiting=tables.waiting,
         operators=tables.operators,
         steps=step_times(rows),
-        recorded_steps=len({row["step"] for row in rows}),
+        warm_up=step_times(rows, is_warm_up=True),
         copies=tables.efficiency["copies"] if tables.is_timed else (),
         parts=tables.efficiency["waterfall_ns"] if tables.is_timed else {},
-        peaks=peak_facts(tables, MOST_PEAKS),
     )
 
 
@@ -131,7 +136,6 @@ def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[str
     sides = []
     for side in ("baseline", "candidate"):
         home = results / document[side]["dataset"]
-        tables = RunTables(dataset=home.name, folders=sorted((home / "tables").glob("*")))
         waiting, operators, steps = (home / f"{name}.parquet" for name in ("waiting", "operator_summary", "steps"))
         step_rows = read_table(steps, "steps").to_pylist() if steps.is_file() else []
         sides.append(
@@ -139,14 +143,12 @@ def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[str
                 waiting=read_rows_of_run(waiting, "waiting").to_pylist() if waiting.is_file() else (),
                 operators=read_table(operators, "operator_summary").to_pylist() if operators.is_file() else (),
                 steps=step_times(step_rows),
-                recorded_steps=len({row["step"] for row in step_rows}),
+                warm_up=step_times(step_rows, is_warm_up=True),
                 copies=(efficiency := _efficiency(home / "efficiency.json")).get("copies", ()),
                 parts=efficiency.get("waterfall_ns", {}),
-                peaks=peak_facts(tables, MOST_PEAKS),
             )
         )
-    fact = compared_runs(document, rows, sides)
-    return [text for text, _ in of_comparison(fact)] if fact is not None else []
+    return [text for text, _ in _answers(document, rows, sides)]
 
 
 def _efficiency(path: Path) -> Mapping[str, Any]:

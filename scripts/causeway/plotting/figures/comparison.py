@@ -53,9 +53,7 @@ def change_words(row: Mapping) -> str:
     """Return a change with its interval in words: `+4.0 % [+3.8, +4.2]`."""
     if row["change_percent"] is None:
         return "–"
-    change, *ends = formatting.signed(row["change_percent"], row["low_percent"], row["high_percent"])
-    words = f"{change} {unit_of(row)}"
-    return f"{words} [{ends[0]}, {ends[1]}]" if ends else words
+    return formatting.changed_by(row["change_percent"], row["low_percent"], row["high_percent"], unit_of(row))
 
 
 def of_kernels(rows: Sequence[Mapping], metric: str = "time_per_launch") -> list[Mapping]:

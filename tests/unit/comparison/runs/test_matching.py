@@ -89,13 +89,23 @@ def test_unequally_many_instances_are_not_matched_by_their_common_name():
 
 
 def test_configurations_match_as_a_whole_then_by_grid_and_block_then_alone():
-    assert match_configurations({(1, 2, 9): 0}, {(1, 2, 9): 5, (3, 2, 9): 6}, 2) == [(0, 5, "exact")]
-    assert match_configurations({(1, 2, 9): 0, (4, 2, 9): 1}, {(1, 2, 8): 5, (4, 2, 8): 6}, 2) == [
-        (0, 5, "grid and block"),
-        (1, 6, "grid and block"),
-    ]
-    assert match_configurations({(1, 2, 9): 0}, {(7, 7, 7): 5}, 2) == [(0, 5, "the only one")]
-    assert match_configurations({(1, 2): 0, (3, 2): 1}, {(7, 7): 5}, 2) == []
+    assert match_configurations({(1, 2, 9, None): 0}, {(1, 2, 9, None): 5, (3, 2, 9, None): 6}, 2) == [(0, 5, "exact")]
+    ours = {(1, 2, 9, None): 0, (4, 2, 9, None): 1}
+    theirs = {(1, 2, 8, None): 5, (4, 2, 8, None): 6}
+    assert match_configurations(ours, theirs, 2) == [(0, 5, "grid and block"), (1, 6, "grid and block")]
+    assert match_configurations({(2, 2, 9, None): 0}, {(4, 1, 7, None): 5}, 2) == [(0, 5, "the only one")]
+    assert match_configurations({(1, 2, 9, None): 0, (3, 2, 9, None): 1}, {(7, 7, 9, None): 5}, 2) == []
+
+
+def test_other_numbers_of_threads_or_another_message_are_other_work():
+    """A batch of twice the size was matched as "the only one", and its kernel claimed to be slower."""
+    ours = {(512, 256, 9, None): 0}
+    theirs = {(1024, 256, 9, None): 5}
+    assert match_configurations(ours, theirs, 2) == []
+    assert match_configurations(ours, theirs, 2, is_renamed=True) == [(0, 5, "the only one")]
+    ours = {(24, 512, 9, "message 25 bytes"): 0}
+    theirs = {(24, 512, 9, "message 100 bytes"): 5}
+    assert match_configurations(ours, theirs, 2) == match_configurations(ours, theirs, 2, is_renamed=True) == []
 
 
 def with_shapes(names, shapes, launches=None, order=None):

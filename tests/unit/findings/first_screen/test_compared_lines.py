@@ -1,6 +1,5 @@
 """The lines of a compared pair on the first screen. Numbers are worked by hand."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import first_screen_samples as made
@@ -8,20 +7,19 @@ from first_screen_samples import MS, tables
 
 from causeway.findings.first_screen import compared
 from causeway.findings.first_screen.compared import Amount, PairSide, compared_runs, of_comparison
-from causeway.findings.first_screen.counted_work import PeakFact
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan_of_pair
-from causeway.findings.first_screen.words.pair_words import of_peaks
 
 
 def lines_of(**changes):
-    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": [], "operators": None}
+    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
+    document |= {"operators": None, "matches": []}
     side = {"devices": [{"name": "NVIDIA H100", "number": 2}], "span_ns": 928 * 10**6}
     document |= {
         "baseline": {"dataset": "a", "launches": 100} | side,
         "candidate": {"dataset": "b", "launches": 90} | side,
     }
-    row = {"level": "run", "low_percent": None, "high_percent": None, "verdict": "inconclusive"}
+    row = {"level": "run", "low_percent": None, "high_percent": None, "verdict": "inconclusive", "reason": ""}
     values = {"time_per_launch": (10.0, 10.2, 2.3), "idle": (274e6, 77e6, -72.0), "span": (928e6, 747e6, -19.5)}
     values |= {"step": (16.7e6, 19.3e6, 15.5)}
     rows = [
@@ -40,15 +38,15 @@ def lines_of(**changes):
 
 def fact_of_kernels():
     fact = {"models": ("2 x GPU",) * 2, "changes": (), "operators": (), "calls": (), "exposed": (), "has_repeats": True}
-    return SimpleNamespace(**fact, tables=None, amount=Amount(), details={}, tails=(), peaks=())
+    return SimpleNamespace(**fact, tables=None, amount=Amount(), details={}, tails=(), former={})
 
 
 def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():
     devices, step, whole, waits, launches, rest = lines_of()
     assert devices == "2 x NVIDIA H100 on both sides."
-    assert step == "Median step 16.7 ms to 19.3 ms (+16 %)."
-    assert whole == "Run 928 ms to 747 ms (−20 %)."
-    assert waits == "Idle, all GPUs 274 ms to 77 ms (−72 %): data loader 184 ms to 0."
+    assert step == "Median step 16.7 ms to 19.3 ms (+15.5 %)."
+    assert whole == "Run 928 ms to 747 ms (−19.5 %)."
+    assert waits == "Idle, all GPUs 274 ms to 77 ms (−72.0 %): data loader 184 ms to 0."
     assert launches == "The same launches take +2.3 %, 100 to 90 of them."
     assert rest.startswith("One run each")
 
@@ -74,7 +72,8 @@ def test_a_kernel_of_a_namespace_without_name_is_called_by_its_own():
 def test_copies_that_are_hidden_since_are_said():
     """The run was 35 % shorter, and nothing said why."""
     parts = {"useful": 189 * MS, "transfers": 103 * MS}
-    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": [], "operators": None}
+    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
+    document |= {"operators": None, "matches": []}
     for side in ("baseline", "candidate"):
         document[side] = {"dataset": side, "launches": 9, "span_ns": 292 * MS, "devices": [{"name": None, "number": 1}]}
     sides = [PairSide(parts=parts), PairSide(parts=parts | {"transfers": MS // 10})]
@@ -97,14 +96,15 @@ def test_calls_of_which_a_step_holds_more_are_worth_what_all_of_them_take():
     assert call.step_ns == -71 * 24
 
 
-def test_runs_that_were_not_compared_have_no_such_lines():
-    assert lines_of(why="no launch in common") == []
+def test_of_runs_that_were_not_compared_it_is_told_why():
+    assert lines_of(why="no launch in common.") == ["Not compared: no launch in common."]
     assert lines_of(same_content={"sides": {"is_all": True}}) == []
 
 
 def test_devices_of_two_makers_are_compared_by_operator():
     """Their kernels bear no common name, so that no launch is the same."""
-    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": [], "operators": None}
+    document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
+    document |= {"operators": None, "matches": []}
     for side, name in (("baseline", "NVIDIA H100"), ("candidate", "AMD Instinct MI300X")):
         document[side] = {"dataset": name, "launches": 9, "span_ns": 10**9, "devices": [{"name": name, "number": 1}]}
     operator = {"level": "operator", "name": "aten::mm"}
@@ -120,7 +120,7 @@ def kernel_row(name="k", before=10.0, after=10.0, launches=(100, 100), **more):
     """A row of a kernel of both runs: mean times in ns."""
     row = {"level": "kernel", "metric": "time_per_launch", "baseline": name, "candidate": name, "verdict": "same"}
     row |= {"baseline_value": before, "candidate_value": after, "change_percent": 100 * (after / before - 1)}
-    row |= {"low_percent": None, "high_percent": None, "floor_percent": 2.0}
+    row |= {"low_percent": None, "high_percent": None, "floor_percent": 2.0, "reason": ""}
     row |= {"baseline_launches": launches[0], "candidate_launches": launches[1]}
     return row | {"baseline_total_ns": before * launches[0], "candidate_total_ns": after * launches[1]} | more
 
@@ -131,6 +131,7 @@ def document_of(devices=(1, 1), span=(100 * MS, 100 * MS), **more):
         "same_content": {"sides": None},
         "noise": "repeats",
         "decomposition": [],
+        "matches": [],
         "operators": None,
     }
     for side, number, ns in zip(("baseline", "candidate"), devices, span, strict=True):
@@ -141,7 +142,7 @@ def document_of(devices=(1, 1), span=(100 * MS, 100 * MS), **more):
 
 def run_row(metric, before, after):
     row = {"level": "run", "metric": metric, "candidate": "run", "baseline_value": before, "candidate_value": after}
-    row |= {"low_percent": None, "high_percent": None, "verdict": "inconclusive"}
+    row |= {"low_percent": None, "high_percent": None, "verdict": "inconclusive", "reason": ""}
     return row | {"change_percent": 100 * (after / before - 1)}
 
 
@@ -164,7 +165,7 @@ def test_without_steps_a_shorter_recording_is_told_by_its_launches():
     rows = [run_row("span", 100 * MS, 40 * MS), run_row("idle", 10 * MS, 4 * MS), kernel_row(launches=(100, 40))]
     document = document_of(span=(100 * MS, 40 * MS))
     document["candidate"]["launches"] = 40
-    assert said_of(document, rows) == ["Run 100 ms to 40 ms (−60 %), 100 to 40 launches."]
+    assert said_of(document, rows) == ["Run 100 ms to 40 ms (−60.0 %), 100 to 40 launches."]
 
 
 def test_other_numbers_of_gpus_are_told_per_gpu():
@@ -178,7 +179,7 @@ def test_idle_time_that_stays_while_all_else_is_shorter_is_told_by_its_share():
     rows = [run_row("span", 100 * MS, 50 * MS), run_row("idle", 10 * MS, 10 * MS)]
     waits = [made.wait(10, detail="augment")]
     said = said_of(document_of(span=(100 * MS, 50 * MS)), rows, [PairSide(waiting=waits)] * 2)
-    assert said[-1] == "Idle, all GPUs 10 ms to 10 ms (0 %), 10 % to 20 % of the time, most of it augment."
+    assert said[-1] == "Idle, all GPUs 10 ms to 10 ms (0.0 %), 10 % to 20 % of the time, most of it augment."
 
 
 def test_the_grid_or_rank_with_which_a_kernel_changed_is_told():
@@ -212,7 +213,7 @@ def test_the_grid_or_rank_with_which_a_kernel_changed_is_told():
     part = {"kernel": "k", "baseline_ns": 50 * MS, "candidate_ns": 55 * MS, "launches_ns": 0}
     (said,) = said_of(document_of(decomposition=[part], effects=effects), [kernel_row()])
     assert said == (
-        "Kernels that changed beyond their number: k 50 ms to 55 ms (by grid: 8 +20 % [19, 21], 4 +0.5 % [0.1, 0.9])."
+        "Kernels that changed beyond their number: k 50 ms to 55 ms (by grid: 8 +20.0 % [+19.0, +21.0], 4 +0.50 % [+0.10, +0.90])."
     )
 
 
@@ -229,21 +230,81 @@ def test_slowest_launches_that_alone_changed_are_told():
     assert said == "Slowest launches alone changed: k p99 110 µs to 400 µs, median 100 µs to 100 µs."
 
 
-def test_kernels_of_other_numbers_of_threads_are_not_the_same_launches():
+def test_kernels_of_other_work_are_not_the_same_launches():
     """A batch of twice the size was told as "The same launches take +81 %, beyond noise"."""
-    row = kernel_row(before=MS, after=2 * MS, level="run", verdict="slower")
-    shapes = [{"kernel": "k", "column": "grid_x", "baseline": 512, "candidate": 1024, "share": 0.9}]
-    (said,) = said_of(document_of(other_shapes=shapes), [row])
-    assert said == "The same kernels take +100 % with other grids, perhaps for other work."
-    shapes.append({"kernel": "k", "column": "block_x", "baseline": 256, "candidate": 128, "share": 0.9})
-    (said,) = said_of(document_of(other_shapes=shapes), [row])  # as many threads in all
-    assert said.startswith("The same launches take +100 %")
+    reason = "none of the time is in configurations that both sides have: other work, which is no change of speed"
+    row = kernel_row(before=MS, after=2 * MS, level="run", reason=reason, verdict="inconclusive")
+    assert said_of(document_of(), [row]) == [f"The same kernels take +100 %; {reason}."]
+
+
+def test_operators_of_other_work_are_told_with_their_calls():
+    """Of two makers' devices one kernel was common, and "the same launches take −17 %" while all else was slower."""
+    reason = "only 5 % of the time is in configurations that both sides have: other work, which is no change of speed"
+    row = kernel_row(before=MS, after=0.83 * MS, level="run", reason=reason, verdict="inconclusive")
+    calls = kernel_row(before=MS, after=1.36 * MS, level="run", metric="time_per_call", verdict="slower per call")
+    calls |= {"low_percent": 35.8, "high_percent": 36.2}
+    operators = {
+        "without_shapes": [],
+        "decomposition": [],
+        "shapes": [],
+        "baseline": {"calls": 9},
+        "candidate": {"calls": 9},
+    }
+    assert said_of(document_of(operators=operators), [row, calls]) == [
+        f"The same kernels take −17.0 %; {reason}.",
+        "The same operator calls take +36.0 % [+35.8, +36.2], beyond noise.",
+    ]
+    assert len(said_of(document_of(operators=operators | {"without_shapes": ["a"]}), [row, calls])) == 1
+
+
+def test_a_kernel_is_told_with_its_former_name():
+    part = {"kernel": "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_nn", "baseline_ns": 50 * MS}
+    part |= {"candidate_ns": 10 * MS, "launches_ns": 0}
+    match = {"baseline": "ampere_sgemm_128x128_nn", "candidate": part["kernel"]}
+    (said,) = said_of(document_of(decomposition=[part], matches=[match]), [])
+    assert "cuBLAS GEMM bf16 NN, tile 128x128, before cuBLAS GEMM f32 NN, tile 128x128, 50 ms to 10 ms" in said
+
+
+def test_steps_that_warm_up_in_one_run_alone_are_told():
+    sides = [PairSide(steps=[1e6] * 40), PairSide(steps=[1e6] * 40, warm_up=[2e7] * 6)]
+    row = run_row("step", 1e6, 1e6)
+    (_, said) = (text for text, _ in of_comparison(compared_runs(document_of(), [row], sides)))
+    assert said == "Steps that warm up 0 to 120 ms, 0 to 6 of them."
+
+
+def test_counters_of_a_kernel_that_changed_are_told():
+    part = {"kernel": "k", "baseline_ns": 50 * MS, "candidate_ns": 55 * MS, "launches_ns": 0}
+    values = {"hits": ("ratio", 0.5, 0.8), "same": ("", 1.0, 1.04), "read": ("bytes", 8e9, 1e9), "none": ("", 0.0, 0.0)}
+    counters = [
+        {"kernel": "k", "counter": name, "unit": unit, "baseline": before, "candidate": after}
+        for name, (unit, before, after) in values.items()
+    ]
+    (said,) = said_of(document_of(decomposition=[part], counters=counters), [kernel_row(before=50 * MS, after=55 * MS)])
+    assert said.endswith("k 50 ms to 55 ms (read 8 GB to 1 GB; hits 50 % to 80 %).")
+
+
+def test_ranks_that_changed_alike_stand_together():
+    part = {"kernel": "k", "baseline_ns": 50 * MS, "candidate_ns": 55 * MS, "launches_ns": 0}
+    changes = {"0": 0.1, "1": -0.2, "2": 12.0, "3": 12.4}
+    effects = [
+        {
+            "kernel": "k",
+            "column": "rank",
+            "value": rank,
+            "change_percent": change,
+            "low_percent": None,
+            "high_percent": None,
+        }
+        for rank, change in changes.items()
+    ]
+    (said,) = said_of(document_of(decomposition=[part], effects=effects), [kernel_row(before=50 * MS, after=55 * MS)])
+    assert said.endswith("(by rank: 2–3 +12.2 %, 0–1 −0.050 %).")
 
 
 def test_kernels_that_all_changed_alike_are_told_so():
     rows = [kernel_row(before=MS, after=1.06 * MS, level="run", verdict="slower")]
     rows += [kernel_row(name, MS, change * MS) for name, change in (("a", 1.065), ("b", 1.058))]
-    assert said_of(document_of(), rows) == ["The same launches take +6 %, all kernels alike, beyond noise."]
+    assert said_of(document_of(), rows) == ["The same launches take +6.0 %, all kernels alike, beyond noise."]
 
 
 def test_calls_of_a_step_are_counted_per_rank():
@@ -263,7 +324,7 @@ def test_rates_of_copies_are_told():
         for size in (6 * 10**9, 24 * 10**9)
     ]
     said = said_of(document_of(), [run_row("span", 1e8, 1e8), run_row("copies", 5e7, 1e7)], sides)
-    assert said[-1] == "Copies, all GPUs 50 ms to 10 ms (−80 %): host to device at 6 GB/s to 24 GB/s."
+    assert said[-1] == "Copies, all GPUs 50 ms to 10 ms (−80.0 %): host to device at 6 GB/s to 24 GB/s."
 
 
 def settings_of(*values):
@@ -286,7 +347,7 @@ def test_tables_are_told_at_equal_settings_with_their_mix_and_what_it_came_with(
     )
     said = said_of(document, [row])
     assert said == [
-        "norm −6.1 % [-6.2, -6] with equal rows, beyond noise: mean 80 µs to 141 µs, median 68 µs to 197 µs, p99 216 µs"
+        "norm −6.1 % [−6.2, −6.0] with equal rows, beyond noise: mean 80 µs to 141 µs, median 68 µs to 197 µs, p99 216 µs"
         " to 205 µs. Of +61 µs a launch, +70 µs [+63 µs, +76 µs] came with rows (mean 20,000 to 44,000) and −7 µs"
         " [+63 µs, +76 µs] is the kernel itself.",
         "Mix in column rows: 64 50 % to 20 %, 4096 50 % to 80 %.",
@@ -300,16 +361,6 @@ def test_of_equal_tables_that_nothing_changed_is_told():
     )
     rows = [kernel_row("fft", 100.0, 100.2, low_percent=-0.3, high_percent=0.7), kernel_row("copy", 50.0, 50.0)]
     assert said_of(document, rows) == [
-        "No change beyond noise, of 2 kernels, fft most: +0.2 % [-0.3, 0.7] with equal rows; median 100 ns to 100 ns, p99"
+        "No change beyond noise, of 2 kernels, fft most: +0.20 % [−0.30, +0.70] with equal rows; median 100 ns to 100 ns, p99"
         " 110 ns to 111 ns."
     ]
-
-
-def test_what_changed_kernels_reach_of_their_device_is_told_before_and_after():
-    before = PeakFact(kernel="jacobi", total_ns=2 * MS, launches=5, compute=0.315, memory=0.482, occupancy=0.246)
-    after = PeakFact(kernel="jacobi", total_ns=MS, launches=5, compute=0.509, memory=0.779, occupancy=None)
-    assert of_peaks((before, after)) == "jacobi, of the device's peak: compute 32 % to 51 %, memory 48 % to 78 %."
-    assert of_peaks((before, before)) == ""
-    sides = [PairSide(peaks=[before]), PairSide(peaks=[after, replace(after, kernel="axpy")])]
-    assert compared._peaks(sides, {"jacobi", "axpy"}) == [(before, after)]
-    assert compared._peaks(sides, {"axpy"}) == []

@@ -108,8 +108,8 @@ def test_each_compared_pair_says_the_headlines_of_its_findings_with_its_page(mad
     assert len(said) == 3
     slower, whole, halves = said
     assert slower.startswith("demo → broken: ")
-    assert "broken is slower than demo: time for the same launches " in slower
-    assert re.search(r"The same launches take \+\d+(\.\d+)? % \[\d+.*?, \d+.*?\].*, beyond noise\.", slower)
+    assert "broken is slower per launch than demo: time for the same launches " in slower
+    assert re.search(r"The same launches take \+\d+(\.\d+)? % \[\+\d+.*?, \+\d+.*?\].*, beyond noise\.", slower)
     assert headlines
     assert all(any(headline in pair for pair in said) for headline in headlines)
     assert "noise learned from 2 further runs" in slower

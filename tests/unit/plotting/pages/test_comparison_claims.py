@@ -98,8 +98,8 @@ def test_a_run_is_slower_than_the_other_and_a_kernel_than_in_it():
         row["verdict"] = "slower" if row["metric"] == "time_per_launch" else "same"
     run, kernel, *_ = comparison_findings(document, rows)
     baseline = "the_run_before_the_change_of_compiler"
-    assert run.headline.startswith(f"the_run_after_the_change_of_compiler is slower than {baseline}: ")
-    assert run.sentence.startswith(f"the_run_after_the_change_of_compiler is slower than {baseline}: ")
+    assert run.headline.startswith(f"the_run_after_the_change_of_compiler is slower per launch than {baseline}: ")
+    assert run.sentence.startswith(f"the_run_after_the_change_of_compiler is slower per launch than {baseline}: ")
     assert kernel.headline.startswith(f"gemm is slower than in {baseline}: ")
     assert kernel.sentence.startswith(f"Kernel gemm is slower than in {baseline}: ")
 
@@ -128,7 +128,7 @@ def test_values_beside_a_change_of_the_same_launches_are_called_means():
 
 
 @pytest.mark.parametrize(
-    ("new_ns", "gone_ns", "share"), [(14_400_000, 0, "+13.6"), (0, -14_400_000, "-13.6"), (1_055_339, 0, "+1")]
+    ("new_ns", "gone_ns", "share"), [(14_400_000, 0, "+13.6"), (0, -14_400_000, "−13.6"), (1_055_339, 0, "+1.0")]
 )
 def test_no_change_of_the_same_launches_does_not_hide_other_work(new_ns, gone_ns, share):
     document, rows = made()
@@ -175,7 +175,7 @@ def test_a_gate_says_what_further_launches_and_new_kernels_take():
     assert "\nGPU time 0 ns → 0 ns: no difference.\n" in text
 
 
-@pytest.mark.parametrize(("lone_ns", "percent"), [(-12_944_751_474, "-99.8"), (12_944_751_474, "+99.8"), (-1, None)])
+@pytest.mark.parametrize(("lone_ns", "percent"), [(-12_944_751_474, "−99.8"), (12_944_751_474, "+99.8"), (-1, None)])
 def test_claims_on_the_same_launches_do_not_hide_other_work(lone_ns, percent, tmp_path, monkeypatch):
     """As of a video decoder that lost its slow kernels: one that stayed takes 24 % longer, 2 ms, and nothing said that
     the GPU time went from 13 s to 31 ms. -12,944,751,474 of 12,973,358,938 ns is -99.779 %.
@@ -212,5 +212,5 @@ def test_small_changes_do_not_hide_other_work():
     _, bold = head_of(document, rows)
     assert bold == (
         "the_run_after_the_change_of_compiler: only small changes from the_run_before_the_change_of_compiler are beyond"
-        " noise for the same launches; other launches and kernels change the GPU time by -50 %."
+        " noise for the same launches; other launches and kernels change the GPU time by −50.0 %."
     )

@@ -1,28 +1,26 @@
 """Words of a compared pair that concern its kernels, and of two plain tables."""
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from causeway.core.formatting import count, counted, elided, quantity, significant, time
-from causeway.core.names.kernel_words import LONGEST, kernel_words
+from causeway.core.formatting import changed_by, count, counted, elided, integer_ranges, quantity, setting_value, time
+from causeway.core.names.kernel_words import LONGEST, kernel_words, matrix_product
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import INCONCLUSIVE, SAME
-from causeway.findings.first_screen.compared_kernels import ComparedTables, KernelChange, KernelDetail, MixFact
-from causeway.findings.first_screen.counted_work import PeakFact
+from causeway.findings.first_screen.compared_kernels import (
+    ComparedTables,
+    EffectFact,
+    KernelChange,
+    KernelDetail,
+    MixFact,
+)
+from causeway.findings.first_screen.run_facts import NOTICEABLE
 from causeway.findings.first_screen.words.run_words import percent
 
 MOST_KERNELS = 3
 MOST_VALUES = 3
-
-
-def changed_by(change: float, low: float | None, high: float | None) -> str:
-    """Return a change in percent with its interval.
-
-    >>> changed_by(11.49, 11.27, 11.7), changed_by(-140.2, None, None)
-    ('+11 % [11, 12]', '−140 %')
-    """
-    sign = "+" if change > 0 else "−" if change < 0 else ""
-    ends = "" if low is None or high is None else f" [{significant(low, 2)}, {significant(high, 2)}]"
-    return f"{sign}{significant(abs(change), 3 if abs(change) >= 100 else 2)} %{ends}"
+MOST_COUNTERS = 5
 
 
 def pair(words: str, before: float, after: float) -> str:
@@ -34,14 +32,10 @@ def pair(words: str, before: float, after: float) -> str:
     return f"{words} {time(before) if before else '0'} to {time(after) if after else '0'}"
 
 
-def of_peaks(facts: tuple[PeakFact, PeakFact]) -> str:
-    """Return what a kernel reaches of its device before and after, where both are recorded and differ; else nothing."""
-    parts = []
-    for name in ("compute", "memory", "occupancy"):
-        before, after = (getattr(fact, name) for fact in facts)
-        if before is not None and after is not None and percent(before) != percent(after):
-            parts.append(f"{name} {percent(before)} to {percent(after)}")
-    return f"{facts[1].kernel}, of the device's peak: {', '.join(parts)}." if parts else ""
+def demangled_words(name: str) -> str:
+    """Return a kernel in words, without return type, namespace, template arguments and parameters."""
+    text = name.replace("(anonymous namespace)::", "").split("<")[0].split("(")[0].removeprefix("void ")
+    return matrix_product(name) or kernel_words(text.rpartition("::")[2] or name)
 
 
 def of_tables(fact: ComparedTables) -> list[tuple[str, str | None]]:
@@ -87,23 +81,60 @@ def _of_kernel(kernel: KernelChange, equal: str) -> str:
 
 
 def _effects(detail: KernelDetail) -> str:
+    effects = _of_ranks(detail.effects) if detail.column == "rank" else detail.effects
     shown = [
-        f"{effect.value} {changed_by(effect.percent, effect.low, effect.high)}"
-        for effect in detail.effects[:MOST_VALUES]
+        f"{effect.value} {changed_by(effect.percent, effect.low, effect.high)}" for effect in effects[:MOST_VALUES]
     ]
     return ", ".join(shown)
+
+
+def _of_ranks(effects: Sequence[EffectFact]) -> list[EffectFact]:
+    """Return the effects of ranks, those that follow one another within a point together, the largest change first."""
+    groups: list[list[EffectFact]] = []
+    for effect in sorted(effects, key=lambda effect: effect.percent):
+        if groups and effect.percent - groups[-1][-1].percent <= 100 * NOTICEABLE:
+            groups[-1].append(effect)
+        else:
+            groups.append([effect])
+    together = [
+        replace(
+            group[0],
+            value=integer_ranges(int(effect.value) for effect in group),
+            percent=math.fsum(effect.percent for effect in group) / len(group),
+        )
+        for group in groups
+    ]
+    return sorted(together, key=lambda effect: -abs(effect.percent))
 
 
 def of_detail(detail: KernelDetail | None) -> str:
     """Return what is behind the change of a kernel, in brackets; empty where nothing is known."""
     if detail is None:
         return ""
-    parts = [f"{column.replace('_', ' ')} {count(before)} to {count(after)}" for column, before, after in detail.shapes]
+    parts = [
+        f"{column.replace('_', ' ')} {' to '.join(end if isinstance(end, str) else count(end) for end in ends)}"
+        for column, *ends in detail.shapes
+    ]
+    for words, unit, *values in detail.counters[:MOST_COUNTERS]:
+        before, after = (_counted(value, unit) for value in values)
+        parts.append(f"{words} {before} to {after}")
     if detail.column is not None:
         parts.insert(0, f"by {detail.column}: {_effects(detail)}")
     elif detail.tail is not None:
         parts.insert(0, of_tail(detail))
     return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _counted(value: float, unit: str) -> str:
+    """Return a counter's value in words: shares in per cent, bytes with a prefix, numbers as they are.
+
+    >>> _counted(0.5, "ratio"), _counted(2e9, "bytes/s"), _counted(2e6, "instructions")
+    ('50 %', '2 GB/s', '2,000,000')
+    """
+    if unit == "ratio":
+        return setting_value(value, unit)
+    amount, rate, _ = unit.partition("/")
+    return quantity(value, amount) + (rate and "/s") if amount == "bytes" else quantity(value)
 
 
 def of_tail(detail: KernelDetail) -> str:

@@ -1,0 +1,101 @@
+"""What launches were given: an AllReduce of 100 MB is other work than one of 25 MB with the same grid, and so is a
+product of larger matrices.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from causeway.core.tables import open_table, read_table
+from causeway.events.few_values import few_rows
+
+KEY = ("start_ns", "rank", "device", "stream")
+"""Columns that identify the launch of a collective."""
+UNKNOWN = -1
+"""Size of a launch that is no collective, or whose message was not recorded."""
+
+
+def has_messages(folders: Sequence[str | Path]) -> bool:
+    """Return whether an export of a dataset records the size of any collective's message."""
+    return any(messages_of(Path(folder)).num_rows for folder in folders)
+
+
+def messages_of(folder: Path) -> pa.Table:
+    """Return the collectives of an export whose message is known.
+
+    Returns
+    -------
+    pyarrow.Table
+        The columns of `KEY`, and bytes, of `collectives`.
+    """
+    path = folder / "collectives.parquet"
+    if not path.is_file():
+        return pa.table({name: pa.array([], pa.int64()) for name in (*KEY, "bytes")})
+    return read_table(path, "collectives", [*KEY, "bytes"]).drop_null()
+
+
+def sizes_of(batch: pa.RecordBatch, messages: pa.Table) -> np.ndarray:
+    """Return the size of each launch's message.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch
+        Of `launches`, with the columns of `KEY`.
+    messages : pyarrow.Table
+        From `messages_of`: the columns of `KEY`, and bytes.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,), bytes
+        `UNKNOWN` of launches that are no collective.
+    """
+    start, *beside = (batch[name].to_numpy(zero_copy_only=False).astype(np.int64) for name in KEY)
+    sizes = np.full(start.size, UNKNOWN, np.int64)
+    order = np.argsort(messages["start_ns"].to_numpy(), kind="stable")
+    starts, *others, size = (messages[name].to_numpy().astype(np.int64)[order] for name in (*KEY, "bytes"))
+    position = np.searchsorted(starts, start)
+    rows = np.arange(start.size)
+    while rows.size:  # collectives of several streams may start at once
+        is_at_start = np.append(starts, np.iinfo(np.int64).min)[position] == start[rows]
+        position = position[is_at_start]
+        rows = rows[is_at_start]
+        is_its = np.ones(rows.size, bool)
+        for own, theirs in zip(beside, others, strict=True):
+            is_its &= own[rows] == theirs[position]
+        sizes[rows[is_its]] = size[position[is_its]]
+        position = position[~is_its] + 1
+        rows = rows[~is_its]
+    return sizes
+
+
+def inputs_by_kernel(folders: Sequence[str | Path]) -> dict[str, set[str]]:
+    """Return the sizes of the inputs of the operators that launched each kernel, by the kernel's full name; only of
+    kernels of which they are known for all launches.
+    """
+    inputs: dict[str, set[str]] = {}
+    unknown: set[str] = set()
+    for folder in map(Path, folders):
+        if not all((folder / f"{table}.parquet").is_file() for table in ("launches", "shapes")):
+            continue
+        names = _texts(folder, "kernels", "kernel", "name")
+        kernels = _texts(folder, "configurations", "configuration", "kernel")
+        sizes = _texts(folder, "shapes", "shape", "dims")
+        pairs: set[tuple[int, int]] = set()
+        with open_table(folder / "launches.parquet", "launches") as file:
+            for batch in file.iter_batches(columns=["configuration", "shape"]):
+                columns = (batch["configuration"], batch["shape"].cast(pa.int64()).fill_null(UNKNOWN))
+                pairs.update(few_rows(*(column.to_numpy(zero_copy_only=False) for column in columns))[0])
+        for configuration, shape in pairs:
+            name = names[kernels[configuration]]
+            if shape == UNKNOWN:
+                unknown.add(name)
+            else:
+                inputs.setdefault(name, set()).add(sizes[shape])
+    return {name: own for name, own in inputs.items() if name not in unknown}
+
+
+def _texts(folder: Path, table: str, key: str, value: str) -> dict:
+    rows = read_table(folder / f"{table}.parquet", table, [key, value])
+    return dict(zip(rows[key].to_pylist(), rows[value].to_pylist(), strict=True))
