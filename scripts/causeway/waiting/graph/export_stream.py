@@ -232,7 +232,7 @@ class _Calls:
         self._top = array(most, np.int32, -1)
         self._held = np.full(16, -1)
         self._asked: list[np.ndarray] = []
-        self._work: list[tuple[np.ndarray, np.ndarray]] = []  # when it was enqueued and ended, where no calls are
+        self._work = builder.scratch.columns(queued=np.int64, end=np.int64)  # where no calls are
         self._alone = 0
 
     def take(self, rows: Rows, scope: np.ndarray) -> None:
@@ -294,7 +294,8 @@ class _Calls:
         if alone.size:
             self._asked.append(rows["asked"][alone])
         if not self._count:
-            self._work.append((np.where(rows["asked"] == UNKNOWN, rows["began"], rows["asked"]), rows["end"]))
+            queued = np.where(rows["asked"] == UNKNOWN, rows["began"], rows["asked"])
+            self._work.append(queued=queued, end=rows["end"])
         return call
 
     def finish(self, clock: Clock, call: np.ndarray) -> None:
@@ -335,8 +336,8 @@ class _Calls:
         others are, with waits; return the index of each among them.
         """
         builder = self._builder
-        queued, end = (np.concatenate(column) for column in zip(*self._work, strict=True))
-        calls, index = with_waits(asked, unseen_waits(asked, queued, end), builder.texts)
+        work = self._work.arrays()
+        calls, index = with_waits(asked, unseen_waits(asked, work["queued"], work["end"]), builder.texts)
         n = calls["start"].size
         begin, stop = (clock.aligned(calls[name]) for name in ("start", "end"))
         thread = builder.threads_of(np.full(n, self._rank), np.full(n, QUEUE_THREAD))
