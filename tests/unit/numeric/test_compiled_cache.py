@@ -11,10 +11,10 @@ import time
 import pytest
 
 import causeway
-from causeway.numeric.compiled.functions import CompiledFunction
+from causeway.numeric.compiled import CompiledFunction
 from support import ROOT
 
-COMPILED = "from causeway.numeric.compiled import functions\nfunctions.FEW_ROWS = 0  # few rows are compiled, too\n"
+COMPILED = "from causeway.numeric import compiled as functions\nfunctions.FEW_ROWS = 0  # few rows are compiled, too\n"
 PROGRAM = f"""
 {COMPILED}
 import sys, time
