@@ -1,8 +1,8 @@
 """The decorator of functions that numba compiles, and the types of their signatures.
 
 Each function states its signature, so it is compiled for exactly those types, never a second time for an array that
-happens to be read-only. That happens when it is first called, or by `make_ready`: a process loads numba, and of the
-code that is kept only what it calls. The compiled code is kept on disk beside the module (or in `NUMBA_CACHE_DIR`), so
+happens to be read-only. That happens when it is first called: a process loads numba, and of the code that is kept only
+what it calls. The compiled code is kept on disk beside the module (or in `NUMBA_CACHE_DIR`), so
 only the first call after an installation compiles. Where neither that nor the user's home can be written, as in a
 module of a centre or on a node without homes, it is kept in a folder of the user's own among the temporary files. No
 function holds Python's global lock while it runs.
@@ -19,7 +19,6 @@ where its function is compiled.
 
 import sys
 import threading
-import weakref
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial, update_wrapper
@@ -207,7 +206,6 @@ OF_CALL = 20
 BYTES = 16
 """Bytes of a text that count as a row."""
 _LOCK = threading.RLock()
-_EVERY: weakref.WeakSet["CompiledFunction"] = weakref.WeakSet()
 
 
 class _Interpreted(threading.local):
@@ -241,7 +239,6 @@ class CompiledFunction:
         self._options = options
         self._dispatcher: Any = None
         self._begun: Any = None
-        _EVERY.add(self)
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the function: compiled, or as it is written while a process has few rows."""
@@ -385,9 +382,3 @@ def begin_compiled() -> None:
     nothing by those that it would take uncompiled before.
     """
     _INTERPRETED.rows = FEW_ROWS
-
-
-def make_ready() -> None:
-    """Compile, or load, every function of the imported modules: before a measured pass, and to fill the cache."""
-    for function in list(_EVERY):
-        function.dispatcher()
