@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numba.core import config as numba_config
 
-from causeway.numeric.compiled import functions as compiled_functions
+from causeway.numeric import compiled as compiled_functions
 from float_sums import checked_sum
 from looks import Watched
 from support import DATA, ROOT, why_not_fleet

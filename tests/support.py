@@ -55,6 +55,13 @@ def copy_checkout(folder):
     return folder
 
 
+COMPILE_ALL = (
+    "import gc\nfrom causeway.numeric.compiled import CompiledFunction\n"
+    "[function.dispatcher() for function in gc.get_objects() if type(function) is CompiledFunction]\n"
+)
+"""Compiles, or loads, every function of the imported modules."""
+
+
 @functools.cache
 def compile_checkout():
     """Compile this checkout's modules where that has not been done, and the functions in them that numba compiles: else
@@ -73,10 +80,7 @@ def compile_checkout():
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     first = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) * len(names) // workers
     names = names[first:] + names[:first]
-    imported = (
-        "import importlib, sys\nfrom causeway.numeric.compiled import make_ready\n"
-        "for name in sys.argv[1:]: importlib.import_module(name); make_ready()"
-    )
+    imported = f"import importlib, sys\nfor name in sys.argv[1:]: importlib.import_module(name)\n{COMPILE_ALL}"
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPATH"] = str(ROOT / "scripts")
     subprocess.run([sys.executable, "-c", imported, *names], check=True, env=environment)

@@ -28,10 +28,10 @@ MUTANTS = {
         "core/files/checked_parquet.py", "page_checksum_verification=True", "page_checksum_verification=False", WHOLE
     ),
     "a full disk is the export's fault": _of(
-        "core/files/machine_errors.py", '        "ENOSPC",\n', "", ("core/files", "readers/test_machine_faults.py")
+        "core/files/machine_errors.py", " ENOSPC", "", ("core/files", "readers/test_machine_faults.py")
     ),
     "a broken device is the export's fault": _of(
-        "core/files/machine_errors.py", '        "EIO",\n', "", ("core/files", "readers/test_machine_faults.py")
+        "core/files/machine_errors.py", " EIO", "", ("core/files", "readers/test_machine_faults.py")
     ),
     "a changed result is not noticed": _of(
         "core/files/checksums.py",

@@ -25,10 +25,10 @@ def module_stamp(part):
 
 @functools.cache
 def known_columns():
-    """Return the digest of what is known of columns: their records, what is known of them before any data, what to try
-    about them.
+    """Return the digest of what is known of columns: the tables that have them, their records, what is known of them
+    before any data, what to try about them.
     """
-    names = ("features.yaml", "prior_knowledge.tsv", "suggestions.yaml")
+    names = ("features.yaml", "prior_knowledge.tsv", "suggestions.yaml", "tables.tsv")
     return stamp("known_columns", [BASE / "config" / name for name in names])
 
 

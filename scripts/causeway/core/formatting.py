@@ -7,7 +7,7 @@ digits) and `setting_value` (what-ifs: binary prefixes for bytes, ratios in perc
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 
@@ -258,6 +258,11 @@ def first_of(items: Iterable[object], most: int = 8) -> str:
     """Return items in one line, in their order: the first `most`, and how many more there are; '' without any."""
     texts = list(map(str, items))
     return ", ".join(texts[:most]) + (f" and {len(texts) - most} more" if len(texts) > most else "")
+
+
+def ranks_named(ranks: Sequence[int], most: int = 8) -> str:
+    """Return ranks in words, the first of many: `rank 3`, `ranks 0, 1 and 2 more`."""
+    return f"rank{'s' if len(ranks) > 1 else ''} {first_of(ranks, most)}"
 
 
 def elided(text: str, limit: int, tail: int | None = None, mark: str = "…") -> str:

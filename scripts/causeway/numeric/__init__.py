@@ -5,5 +5,5 @@ What a table means stands in `core`, what one wing alone computes in that wing; 
 mpi4py.
 
 Imports run from left to right: `between_groups`, `block_resampling`, `intervals`, `kept_bits`, `mpi_program`,
-`slice_statistics` > `moments`, `parts` > `compiled`, `effective_size`, `mpi`, `process`, `seeds`.
+`slice_statistics` > `moments`, `parts` > `compiled`, `effective_size`, `mpi` > `numba_code`, `process`, `seeds`.
 """

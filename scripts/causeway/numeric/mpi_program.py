@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from causeway.core.tables import folder_bytes
-from causeway.numeric.compiled.functions import begin_compiled
+from causeway.numeric.compiled import begin_compiled
 from causeway.numeric.mpi import Ranks, ending_together
 from causeway.numeric.parts import Parts
 

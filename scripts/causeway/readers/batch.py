@@ -13,7 +13,7 @@ from pathlib import Path
 
 from causeway.core.files.file_state import state_of
 from causeway.core.logs import Progress
-from causeway.numeric.compiled.functions import begin_compiled
+from causeway.numeric.compiled import begin_compiled
 from causeway.readers.normalise import normalise
 from causeway.readers.report_conversion import converted_export
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.telemetry.busy_time_cells import busy_times
-from causeway.telemetry.clock_skew import Load, Skew, estimate_skew
+from causeway.telemetry.clock_skew import Load, Skew, estimate_skew, no_skew
 from causeway.telemetry.device_matching import DatasetDevice, TimedExport
 
 LOAD_METRICS = (
@@ -70,11 +70,8 @@ def skew_of_node(readings: Sequence[DeviceReadings], exports: Mapping[str, Timed
     exports : mapping of str to TimedExport
         All with the start of their session.
     """
-    nothing = Skew(skew_ns=None, low_ns=None, high_ns=None, correlation=None, readings=0, reason="")
     last = NodeSkew(
-        skew=Skew(**{**vars(nothing), "reason": "no reading of utilisation or power to compare with the load"}),
-        metric=None,
-        basis=None,
+        skew=no_skew(None, 0, "no reading of utilisation or power to compare with the load"), metric=None, basis=None
     )
     for metric in LOAD_METRICS:
         having = [of_device for of_device in readings if metric in of_device.series]

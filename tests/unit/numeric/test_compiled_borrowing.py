@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from causeway.numeric.compiled import I8, compiled, compiled_borrowing, int64, void
-from causeway.numeric.compiled.functions import OF_CALL
+from causeway.numeric.compiled import I8, OF_CALL, compiled, compiled_borrowing, int64, void
 
 WRITABLE = int64[::1]
 

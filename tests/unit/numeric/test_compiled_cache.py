@@ -11,10 +11,10 @@ import time
 import pytest
 
 import causeway
-from causeway.numeric.compiled.functions import CompiledFunction
-from support import ROOT
+from causeway.numeric.compiled import CompiledFunction
+from support import COMPILE_ALL, ROOT
 
-COMPILED = "from causeway.numeric.compiled import functions\nfunctions.FEW_ROWS = 0  # few rows are compiled, too\n"
+COMPILED = "from causeway.numeric import compiled as functions\nfunctions.FEW_ROWS = 0  # few rows are compiled, too\n"
 PROGRAM = f"""
 {COMPILED}
 import sys, time
@@ -102,14 +102,13 @@ def test_code_is_kept_among_temporary_files_where_nothing_else_can_be_written(tm
     assert len(list(tmp_path.iterdir())) == 2
 
 
-STARTED = """
+STARTED = f"""
 import sys
 sys.path.insert(0, sys.argv[1])
 import causeway.variability.bin_launches
-from causeway.numeric.compiled import make_ready
 
 print("numba" in sys.modules)
-make_ready()
+{COMPILE_ALL}
 print("scipy.linalg" in sys.modules)
 import numba
 import numpy as np

@@ -13,7 +13,7 @@ from reading import kernel, write_trace
 from whole_way import binned, tables_of
 
 from causeway.core.files.yaml_files import COLUMN_MAPS, column_map
-from causeway.core.schemas import launch_threads
+from causeway.core.schemas.launch_threads import launch_threads
 from causeway.core.tables import read_table, table_metadata
 from causeway.efficiency.steps.launch_moments import MOST_THREADS, threads_of
 from causeway.variability.rows.configurations import Configurations

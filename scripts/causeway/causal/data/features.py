@@ -50,7 +50,8 @@ from causeway.core.feature_registry import (
 )
 from causeway.core.logs import LOG
 from causeway.core.reduced import CONTEXT_FEATURES, rules_out_time_line, why_not
-from causeway.core.schemas import AS_LAUNCHED, BLOCKS, GRID, LAUNCH_FACTS
+from causeway.core.schemas import LAUNCH_FACTS
+from causeway.core.schemas.launch_threads import AS_LAUNCHED, BLOCKS, GRID
 from causeway.core.tables import (
     COPY_KINDS,
     LAUNCH_SHAPE,

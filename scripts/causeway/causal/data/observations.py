@@ -10,7 +10,7 @@ import numpy as np
 
 from causeway.causal.statistics.basis import normal_scores, two_valued
 from causeway.core.names.prior_knowledge import Knowledge, knowledge_of
-from causeway.core.schemas import BLOCKS
+from causeway.core.schemas.launch_threads import BLOCKS
 
 FEWEST_ROWS = 50
 """Rows from which a slope, or a relation of two columns, is told. Chosen."""

@@ -21,7 +21,8 @@ from causeway.causal.effects.time_effects import TAIL_Z, quantile_donors
 from causeway.causal.preparation.categorical import LEAST_SHARE, listed
 from causeway.core.feature_registry import FEATURES, MISSING_VALUES
 from causeway.core.formatting import setting_value
-from causeway.core.schemas import GRID_AND_BLOCK, thread_sizes
+from causeway.core.schemas import GRID_AND_BLOCK
+from causeway.core.schemas.launch_threads import thread_sizes
 from causeway.core.vocabulary import INCONCLUSIVE, SUPPORTED
 
 MOST_OUTSIDE = 0.1

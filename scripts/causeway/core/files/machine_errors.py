@@ -16,33 +16,11 @@ from pathlib import Path
 
 from causeway.core.errors import CausewayError
 
-MACHINE_ERRNOS = frozenset(
-    getattr(errno, name)
-    for name in (
-        "EAGAIN",
-        "EBUSY",
-        "ECONNRESET",
-        "EDQUOT",
-        "EFBIG",
-        "EINTR",
-        "EIO",
-        "EMFILE",
-        "ENFILE",
-        "ENODEV",
-        "ENOLCK",
-        "ENOMEM",
-        "ENOSPC",
-        "ENOTCONN",
-        "ENXIO",
-        "EPIPE",
-        "EREMOTEIO",
-        "EROFS",
-        "ESTALE",
-        "ETIMEDOUT",
-        "ETXTBSY",
-    )
-    if hasattr(errno, name)
-)
+MACHINE_NAMES = (
+    "EAGAIN EBUSY ECONNRESET EDQUOT EFBIG EINTR EIO EMFILE ENFILE ENODEV ENOLCK"
+    " ENOMEM ENOSPC ENOTCONN ENXIO EPIPE EREMOTEIO EROFS ESTALE ETIMEDOUT ETXTBSY"
+).split()
+MACHINE_ERRNOS = frozenset(getattr(errno, name) for name in MACHINE_NAMES if hasattr(errno, name))
 """Numbers of system errors that no content of a file can cause (errno(3)): space, quota, devices, network file systems,
 open files, memory. EINVAL is absent: seeking to a damaged offset gives it.
 """

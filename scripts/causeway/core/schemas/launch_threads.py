@@ -7,7 +7,7 @@ import math
 
 import pyarrow as pa
 
-from causeway.core.schemas.star_tables import GRID_AND_BLOCK
+from causeway.core.schemas import GRID_AND_BLOCK
 
 GRID = "grid"
 """Under this name, the metadata of an export's tables says what its grids count, as the column map says it."""

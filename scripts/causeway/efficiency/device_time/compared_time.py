@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from causeway.core.clock import Clock
-from causeway.core.formatting import first_of, time_three_digits
+from causeway.core.formatting import ranks_named, time_three_digits
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.measure import Opened, Windows
 from causeway.efficiency.device_time.states import COMMUNICATION
@@ -148,7 +148,7 @@ def common_time(
     if not are_aligned:
         return OWN.format(why=NOT_ALIGNED)
     if unknown := sorted(set(gpu) - set(whole)):
-        return OWN.format(why=NOT_RECORDED.format(ranks=_named(unknown)))
+        return OWN.format(why=NOT_RECORDED.format(ranks=ranks_named(unknown)))
     first = min(begin for begin, _ in gpu.values())
     last = max(stop for _, stop in gpu.values())
     begin = max(first, *(start for start, _ in whole.values()))
@@ -230,7 +230,7 @@ def compared_time(common: CommonTime | str | None, ranks: Mapping[int, RankInCom
     short = sorted(rank for rank, lacked in lacks.items() if lacked)
     noticed = [rank for rank in short if lacks[rank] > SHORT * whole] or short
     is_noticed = whole - common_ns > SHORT * whole
-    note = CUT.format(ranks=_named(noticed), **lengths) + HELD * bool(held) if is_noticed else None
+    note = CUT.format(ranks=ranks_named(noticed), **lengths) + HELD * bool(held) if is_noticed else None
     return ComparedTime((begin, stop), is_cut=bool(short), note=note, recordings=recordings)
 
 
@@ -243,7 +243,3 @@ def _held(common: CommonTime, ranks: Mapping[int, RankInCommon]) -> dict[int, li
         rank: [span for span in in_common.held if span[1] - common.begin <= half] for rank, in_common in ranks.items()
     }
     return {rank: spans for rank, spans in held.items() if spans}
-
-
-def _named(ranks: Sequence[int]) -> str:
-    return f"rank{'s' if len(ranks) > 1 else ''} {first_of(ranks)}"

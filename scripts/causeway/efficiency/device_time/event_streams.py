@@ -17,7 +17,6 @@ from causeway.events.event_blocks import (
     kernel_columns,
     merged,
     numbers,
-    only,
     repeated,
     shortened,
     times,
@@ -71,20 +70,6 @@ def _add_launches(rows, configurations, durations, sums):
         cell[1] += durations[i]
 
 
-__all__ = [
-    "Block",
-    "calls",
-    "chunks",
-    "graphs",
-    "launches",
-    "merged",
-    "mpi_calls",
-    "only",
-    "times",
-    "transfers",
-]
-
-
 def class_bits(folder: Path) -> np.ndarray:
     """Return for each configuration the number of its kernel's kind of work (0 compute, 1 communication, 2 memory);
     uint8, shape (configurations,).
@@ -127,6 +112,11 @@ def graphs(folder: Path) -> Iterator[Block]:
     for block, batch in device_events(folder, "graphs"):
         kind = repeated(states.GRAPH.bit_length() - 1, batch.num_rows, np.uint8)
         yield block | _facts(batch.num_rows, kind=kind, launch=0)
+
+
+def device_work(folder: Path) -> Iterator[Block]:
+    """Give all work of an export's devices as events, in the order of time."""
+    return merged([launches(folder), transfers(folder), graphs(folder)])
 
 
 def _facts(n: int, kind: np.ndarray, launch: int) -> Block:

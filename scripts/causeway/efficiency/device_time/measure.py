@@ -24,7 +24,7 @@ from causeway.efficiency.device_time.sweep import (
     take_copies,
     take_streams,
 )
-from causeway.events.event_blocks import spans, widen
+from causeway.events.event_blocks import only, spans, widen
 from causeway.events.few_values import RowNumbers, few_rows
 from causeway.numeric import intervals
 
@@ -296,7 +296,7 @@ def measure(
         moved(event_streams.transfers(opened.folder)),
         event_streams.graphs(opened.folder),
     ]
-    for block in event_streams.merged([event_streams.only(source, EVENT) for source in sources]):
+    for block in event_streams.merged([only(source, EVENT) for source in sources]):
         device = _device_indices(block, devices, opened.folder)
         sweep.take(device, block["kind"], block["start"], block["end"], block["called"])
         kept = (block["launch"] == 1) | ~np.isin(block["kind"], OF_NO_STREAM)

@@ -93,13 +93,7 @@ def measure_shared(
 def _events(opened: Opened, devices: Sequence[Device], clock: Clock) -> Iterator[event_streams.Block]:
     """Give the events of some devices of an export on the dataset's time line."""
     wanted = np.array([rank << 16 | device for rank, device in devices], np.int64)
-    for block in event_streams.merged(
-        [
-            event_streams.launches(opened.folder),
-            event_streams.transfers(opened.folder),
-            event_streams.graphs(opened.folder),
-        ]
-    ):
+    for block in event_streams.device_work(opened.folder):
         chosen = np.isin(block["rank"].astype(np.int64) << 16 | block["device"], wanted)
         if chosen.any():
             yield {

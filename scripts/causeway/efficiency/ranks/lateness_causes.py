@@ -109,9 +109,7 @@ class OwnWork:
     def _split(self, folder: Path, edges: Mapping[int, np.ndarray]) -> None:
         """Split own time into what the devices did; communication counts where nothing else runs."""
         sweeps = {rank: Sweep([row[0]], [row[-1]], row) for rank, row in edges.items()}
-        for block in event_streams.merged(
-            [event_streams.launches(folder), event_streams.transfers(folder), event_streams.graphs(folder)]
-        ):
+        for block in event_streams.device_work(folder):
             for number, sweep in sweeps.items():
                 of_rank = block["rank"] == number
                 sweep.take(

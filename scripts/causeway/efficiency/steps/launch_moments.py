@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.core.schemas import GRID_AND_BLOCK, launch_threads
+from causeway.core.schemas import GRID_AND_BLOCK
+from causeway.core.schemas.launch_threads import launch_threads
 from causeway.core.tables import read_table
 from causeway.efficiency.device_time import event_streams
 from causeway.events.device_events import UNKNOWN, device_events

@@ -289,9 +289,7 @@ def _sweep(opened: Opened, launches: Mapping[int, _Launches]) -> dict[int, tuple
         ends = np.array([edges[[0, -1]]] * len(devices[rank]))
         sweeps[rank] = Sweep(ends[:, 0], ends[:, 1], edges)
     moved = {rank: np.zeros(tally.steps.start.size, np.int64) for rank, tally in launches.items()}
-    folder = opened.folder
-    sources = [event_streams.launches(folder), event_streams.transfers(folder), event_streams.graphs(folder)]
-    for block in event_streams.merged(sources):
+    for block in event_streams.device_work(opened.folder):
         for rank, sweep in sweeps.items():
             of_rank = block["rank"] == rank
             if not of_rank.any():

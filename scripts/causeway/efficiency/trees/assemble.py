@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.codes import MIGRATIONS
-from causeway.core.formatting import time_three_digits
+from causeway.core.formatting import ranks_named, time_three_digits
 from causeway.core.tables import SCHEMAS
 from causeway.core.vocabulary import BALANCE, COMMUNICATION, DEVICE_RATIO_NAMES, FLAVOUR_NAMES, PARALLEL, TREE_LEVELS
 from causeway.efficiency.device_time.compared_time import OWN_TIMES, ComparedTime
@@ -301,7 +301,7 @@ def document(
         (NO_COPIES, set(dataset.elapsed) - dataset.with_copies),
         (ONE_EVENT, dataset.too_few & dataset.events.keys()),
     ):
-        notes += [words.format(ranks=_ranks(sorted(ranks)))] if ranks else []
+        notes += [words.format(ranks=ranks_named(sorted(ranks), 4))] if ranks else []
     return {
         "dataset": name,
         "why": None if dataset.devices else "no export has launches, transfers or graphs with times",
@@ -334,13 +334,6 @@ def _graphs(dataset: MeasuredDataset) -> dict | None:
     total, least, most = zip(*parts, strict=True)
     executions = sum(sum(export.opened.graphs.values()) for export in dataset.measured)
     return {"executions": executions, "duration_ns": sum(total), "least_ns": min(least), "largest_ns": max(most)}
-
-
-def _ranks(ranks: Sequence[int]) -> str:
-    """Return ranks in words, at most four of them."""
-    shown = ", ".join(str(rank) for rank in ranks[:4])
-    more = f" and {len(ranks) - 4} more" if len(ranks) > 4 else ""
-    return f"rank{'s' if len(ranks) > 1 else ''} {shown}{more}"
 
 
 def _shared(dataset: MeasuredDataset, number: int) -> dict:

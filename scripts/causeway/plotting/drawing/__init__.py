@@ -2,5 +2,5 @@
 
 One figure or page each stands in the other folders.
 
-Imports run from left to right: `charts`, `page` > `theme` > `citations`, `labels` > `markup`.
+Imports run from left to right: `charts`, `page` > `theme` > `citations`, `labels` > `drawn`, `markup`.
 """

@@ -8,7 +8,6 @@ import contextlib
 import functools
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import jinja2
 from jinja2.bccache import Bucket, FileSystemBytecodeCache
@@ -17,11 +16,9 @@ from markupsafe import Markup
 from causeway.core.files.whole_files import write_whole
 from causeway.core.formatting import unbroken
 from causeway.plotting.drawing import citations, theme
+from causeway.plotting.drawing.drawn import Figure
 from causeway.plotting.drawing.labels import difference, sentence
 from causeway.plotting.drawing.markup import joined
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 KEPT = "script|style|svg|code"
 OUTSIDE_OF_TAGS = re.compile(rf"(<(?:{KEPT})\b.*?</(?:{KEPT})>|<[^>]*>)|([^<]+)", re.DOTALL)
@@ -108,7 +105,7 @@ def svg_of(path: str | Path) -> Markup:
     return _in_a_page(Path(path).read_text(encoding="utf-8"))
 
 
-def inline(figure: "Figure") -> Markup:
+def inline(figure: Figure) -> Markup:
     """Return a figure as it stands inside a page: without what precedes its element, in the colours of the page."""
     return _in_a_page(theme.svg_text(figure))
 

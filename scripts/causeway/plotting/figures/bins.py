@@ -6,7 +6,6 @@ neighbouring bins share a column, which then spans from the lowest to the highes
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +14,8 @@ from causeway.core import formatting
 from causeway.core.vocabulary import target_name
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import cells_together, largest_by_cell, notice
+from causeway.plotting.drawing.drawn import Axes, Figure
 from causeway.plotting.drawing.labels import stated, target_axis, unit_stated
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST_LANES = 16
 COLUMNS = 900
@@ -130,7 +126,7 @@ def notes_of(lanes: Lanes, clocks: dict) -> list[str]:
     return notes
 
 
-def draw_bins(bins: pa.Table, ranking: pa.Table, clocks: dict, *, dataset: str, target: str) -> "Figure":
+def draw_bins(bins: pa.Table, ranking: pa.Table, clocks: dict, *, dataset: str, target: str) -> Figure:
     """Return the bins of one target of a dataset, drawn.
 
     Parameters
@@ -166,7 +162,7 @@ def scale_of(values: np.ndarray, unit: str) -> tuple[float, str, bool, float]:
     return size, name, log, max(least, top * 1e-6) * 0.7 if log else 0.0
 
 
-def _axis_x(axis: "Axes", lanes: Lanes) -> float:
+def _axis_x(axis: Axes, lanes: Lanes) -> float:
     """Label the time axis; return its divisor."""
     if not lanes.timed:
         axis.set_xlabel("bin, in the order of the launches")

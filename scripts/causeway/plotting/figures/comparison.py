@@ -4,18 +4,14 @@ ratios of both.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.core.vocabulary import CHANGE_WORDS, FOR_THE_BETTER, FOR_THE_WORSE, GONE, INCONCLUSIVE, NEW, SAME
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import notice
+from causeway.plotting.drawing.drawn import DataFrame, Figure
 from causeway.plotting.drawing.labels import difference, full_name, short_names
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 WORSE = theme.DIVERGING[-2]
 BETTER = theme.DIVERGING[1]
@@ -70,7 +66,7 @@ def verdicts_of(kernels: Sequence[Mapping]) -> dict[str, int]:
     return {word: counts[word] for word in words if counts[word]}
 
 
-def draw_changes(comparison: Mapping, rows: Sequence[Mapping]) -> "Figure":
+def draw_changes(comparison: Mapping, rows: Sequence[Mapping]) -> Figure:
     """Return the change of every kernel's time for the same launches, with interval and noise floor, and of the whole
     run above.
 
@@ -96,7 +92,7 @@ def draw_changes(comparison: Mapping, rows: Sequence[Mapping]) -> "Figure":
     return _forest(shown, labels, title, below, CHANGE_AXIS)
 
 
-def draw_history(comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]]) -> "Figure":
+def draw_history(comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]]) -> Figure:
     """Return the change of the whole run's time for the same launches, one row for each run against one baseline.
 
     Parameters
@@ -131,7 +127,7 @@ def _reach(rows: Sequence[Mapping]) -> float:
     return 1.08 * max(most, min(typical, 3 * most), 0.1)
 
 
-def forest_of(rows: Sequence[Mapping], labels: Sequence[str]) -> "pd.DataFrame":
+def forest_of(rows: Sequence[Mapping], labels: Sequence[str]) -> DataFrame:
     """Return the changes with the columns label, change, low, high, floor (percent), colour, words, hover, whole."""
     import pandas as pd
 
@@ -148,7 +144,7 @@ def forest_of(rows: Sequence[Mapping], labels: Sequence[str]) -> "pd.DataFrame":
     return frame.assign(label=list(labels), colour=colours, words=words, hover=hovers, whole=wholes)
 
 
-def _forest(rows: Sequence[Mapping], labels: Sequence[str], title: str, below: str, axis: str) -> "Figure":
+def _forest(rows: Sequence[Mapping], labels: Sequence[str], title: str, below: str, axis: str) -> Figure:
     frame = forest_of(rows, labels)
     reach = _reach(rows)
     with theme.drawing():
@@ -197,7 +193,7 @@ def steps_of(comparison: Mapping) -> list[tuple[str, int, str]]:
     return steps + [(label, value, "") for label, value in others if value]
 
 
-def bars_of_totals(comparison: Mapping) -> "pd.DataFrame":
+def bars_of_totals(comparison: Mapping) -> DataFrame:
     """Return the total of the baseline, the steps, each from where the one before ends, and the candidate's total, with
     the columns label, start and length (ns), colour, words, hover.
     """
@@ -223,7 +219,7 @@ def bars_of_totals(comparison: Mapping) -> "pd.DataFrame":
     return pd.DataFrame(bars, columns=["label", "start", "length", "colour", "words", "hover"])
 
 
-def draw_totals(comparison: Mapping) -> "Figure":
+def draw_totals(comparison: Mapping) -> Figure:
     """Return the way from the baseline's GPU time to the candidate's, step by step."""
     title = f"Where the difference in GPU time comes from, {pair_words(comparison)}"
     if comparison["why"] is not None:
@@ -245,7 +241,7 @@ def draw_totals(comparison: Mapping) -> "Figure":
     return figure
 
 
-def draw_ratios(comparison: Mapping, rows: Sequence[Mapping]) -> "Figure":
+def draw_ratios(comparison: Mapping, rows: Sequence[Mapping]) -> Figure:
     """Return efficiency and variability of both sides, whole and by rank, as dumbbells from the baseline to the
     candidate.
     """

@@ -5,7 +5,6 @@ length.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +16,7 @@ from causeway.core.results import rows_of_run, rows_of_step
 from causeway.core.vocabulary import WAITING_REASONS, WATERFALL
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import merged_rows, notice, rank_labels
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
+from causeway.plotting.drawing.drawn import DataFrame, Figure
 
 COLOURS = {
     "useful": theme.CLASSES["compute"],
@@ -81,7 +76,7 @@ def lost_shares(table: pa.Table) -> LostShares | None:
     return LostShares(ranks=ranks.tolist(), shares=shares, bin_ns=int(frame.elapsed_ns.iloc[0]))
 
 
-def bars_of(parts: Mapping[str, int], total: int) -> "pd.DataFrame":
+def bars_of(parts: Mapping[str, int], total: int) -> DataFrame:
     """Return the bars with the columns label, start and length (ns), colour, words, hover; `total` in ns."""
     import pandas as pd
 
@@ -93,7 +88,7 @@ def bars_of(parts: Mapping[str, int], total: int) -> "pd.DataFrame":
     return bars.assign(hover=bars.label + ": " + bars.words)
 
 
-def draw_lost_time(efficiency: Mapping, name: str) -> "Figure":
+def draw_lost_time(efficiency: Mapping, name: str) -> Figure:
     """Return the waterfall: device time from what is useful to all that there was, in GPU-seconds."""
     total = efficiency["elapsed_ns"] * efficiency["device"]["n_devices"]
     if efficiency["why"] or not total:
@@ -109,7 +104,7 @@ def draw_lost_time(efficiency: Mapping, name: str) -> "Figure":
     return figure
 
 
-def draw_rank_map(table: pa.Table, name: str, note: str) -> "Figure":
+def draw_rank_map(table: pa.Table, name: str, note: str) -> Figure:
     """Return the map of rank by time: the share of each bin in which no kernel runs, light for none and dark for all
     of it.
     """
@@ -178,7 +173,7 @@ def waiting_by_device(table: pa.Table) -> dict[tuple[int, int], Counter]:
     return waits
 
 
-def draw_waiting(table: pa.Table, *, dataset: str, why: str | None = None) -> "Figure":
+def draw_waiting(table: pa.Table, *, dataset: str, why: str | None = None) -> Figure:
     """Return one bar for each device, split by reason; of more than `MOST_DEVICES` devices those that wait longest.
 
     Parameters
@@ -286,7 +281,7 @@ def parts_of(steps: pa.Table, waiting: pa.Table, step: int) -> list[RankStep]:
     return sorted(ranks, key=lambda rank: (-rank.lost_ns, rank.rank))
 
 
-def bars_of_step(shown: Sequence[RankStep]) -> "pd.DataFrame":
+def bars_of_step(shown: Sequence[RankStep]) -> DataFrame:
     """Return the bars with the columns label, start and length (ns), colour, words, hover; a row without a colour heads
     those of a rank.
     """
@@ -307,7 +302,7 @@ def bars_of_step(shown: Sequence[RankStep]) -> "pd.DataFrame":
     return pd.DataFrame(rows, columns=["label", "start", "length", "colour", "words", "hover"])
 
 
-def draw_step_waterfall(steps: pa.Table, waiting: pa.Table, *, dataset: str) -> "Figure":
+def draw_step_waterfall(steps: pa.Table, waiting: pa.Table, *, dataset: str) -> Figure:
     """Return the usual step as bars of which each begins where the one above it ends.
 
     Parameters

@@ -3,7 +3,6 @@
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from causeway.core import formatting
 from causeway.core.formatting import elided
@@ -21,13 +20,8 @@ from causeway.core.vocabulary import (
 )
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import notice
+from causeway.plotting.drawing.drawn import Axes, DataFrame, Figure
 from causeway.plotting.drawing.markup import plain
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 MOST_SHOWN = {"node": 8, "rank": 16, "device": 16, "region": 12}
 GROUPS = tuple((key, level, MOST_SHOWN[level]) for level, key in TREE_LEVELS.items())
@@ -81,7 +75,7 @@ def shown_names(trees: Mapping, group: str, most: int) -> list[str]:
     return sorted(sorted(trees, key=lambda name: (trees[name][PARALLEL] or 0.0, natural(name)))[:most], key=natural)
 
 
-def tree_rows(rows: Sequence[tuple[str, Mapping]], flavours: Sequence[str], ratios: Sequence) -> "pd.DataFrame":
+def tree_rows(rows: Sequence[tuple[str, Mapping]], flavours: Sequence[str], ratios: Sequence) -> DataFrame:
     """Return the ratios of each row, named with its time, by flavour and ratio; a row of words alone has none."""
     import pandas as pd
 
@@ -95,7 +89,7 @@ def _elapsed(trees: Mapping) -> str:
     return formatting.time(next(iter(trees.values()))["elapsed_ns"])
 
 
-def _table(axis: "Axes", ratios: "pd.DataFrame", heads: Sequence[str], title: str, named: bool) -> None:
+def _table(axis: Axes, ratios: DataFrame, heads: Sequence[str], title: str, named: bool) -> None:
     """Draw ratios as a table; `named`: with the names of its rows."""
     import numpy as np
 
@@ -110,7 +104,7 @@ def _table(axis: "Axes", ratios: "pd.DataFrame", heads: Sequence[str], title: st
     axis.set_yticks(np.arange(len(ratios)) + 0.5 if named else [], ratios.index if named else [], rotation=0)
 
 
-def draw_efficiency_trees(efficiency: Mapping, name: str) -> "Figure":
+def draw_efficiency_trees(efficiency: Mapping, name: str) -> Figure:
     """Return the trees of a dataset and its parts as a table, devices and then hosts: one cell per ratio, coloured
     by thresholds.
     """
@@ -188,7 +182,7 @@ def words_of(series: Mapping) -> str:
     return words
 
 
-def ratios_of(runs: Sequence[Mapping]) -> "pd.DataFrame":
+def ratios_of(runs: Sequence[Mapping]) -> DataFrame:
     """Return the numbers of runs by flavour and ratio; a run without a number has none."""
     import pandas as pd
 
@@ -198,7 +192,7 @@ def ratios_of(runs: Sequence[Mapping]) -> "pd.DataFrame":
     )
 
 
-def draw_series(document_: Mapping) -> "Figure":
+def draw_series(document_: Mapping) -> Figure:
     """Return the figure of `series.json`: per series its lines over the runs, and a table of the three numbers in
     all flavours.
     """
@@ -227,7 +221,7 @@ def draw_series(document_: Mapping) -> "Figure":
     return figure
 
 
-def _lines(axis: "Axes", runs: Sequence[Mapping]) -> None:
+def _lines(axis: Axes, runs: Sequence[Mapping]) -> None:
     """Draw the lines of the flavour `device`."""
     values = ratios_of(runs)["device"]
     axis.axhline(1.0, color=theme.MUTED, linestyle=(0, (4, 4)), linewidth=0.9)
@@ -240,7 +234,7 @@ def _lines(axis: "Axes", runs: Sequence[Mapping]) -> None:
     axis.tick_params(length=0)
 
 
-def _table_of_runs(axis: "Axes", runs: Sequence[Mapping]) -> None:
+def _table_of_runs(axis: Axes, runs: Sequence[Mapping]) -> None:
     """Write one row per run."""
     from matplotlib.transforms import Bbox
 

@@ -1,7 +1,7 @@
 """Where kernels agree with the whole dataset: a matrix of causes by kernel, signs in words and colours."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from causeway.core import formatting
 from causeway.core.formatting import elided, variance_of
@@ -9,11 +9,8 @@ from causeway.core.results import Search
 from causeway.core.vocabulary import SUPPORTED, UNEXPLAINED
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import notice
+from causeway.plotting.drawing.drawn import DataFrame, Figure
 from causeway.plotting.drawing.markup import plain
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 MOST_FEATURES = 30
 MOST_KERNELS = 24
@@ -27,7 +24,7 @@ FILLS = ("", "?", "+", "-")
 MARKS = {"+": "▲", "-": "▼", "?": "◇"}
 
 
-def cells_of(searches: Sequence[Search], names: Mapping[str, str]) -> "pd.DataFrame":
+def cells_of(searches: Sequence[Search], names: Mapping[str, str]) -> DataFrame:
     """Return a cell for each cause of a scope with the columns feature, kernel (its short name), sign,
     variance_percent, verdict, opposite and hover; the weaker causes left out, features by strength, the whole dataset
     first.
@@ -69,7 +66,7 @@ def _are_opposite(cell: Any, whole: Any) -> bool:
     return is_same and {cell.sign, whole.sign} == {"+", "-"}
 
 
-def draw_kernel_agreement(searches: Sequence[Search], names: Mapping[str, str], title: str, target: str) -> "Figure":
+def draw_kernel_agreement(searches: Sequence[Search], names: Mapping[str, str], title: str, target: str) -> Figure:
     """Return the matrix.
 
     Parameters

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,12 +15,8 @@ from causeway.core.formatting import elided
 from causeway.core.vocabulary import TRACE_TARGETS, target_name
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import notice
+from causeway.plotting.drawing.drawn import Axes, Figure
 from causeway.plotting.drawing.labels import full_name, short_names, unit_stated
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 LONGEST_HEADING = 16
 """Characters of a heading for which columns of words have room; longer ones take two lines."""
@@ -85,7 +80,7 @@ def headings_of(target: str) -> list[str]:
     return ["share of variability", *words, "variability over time"]
 
 
-def draw_kernels(table: pa.Table, *, dataset: str, target: str, most: int = MOST_ROWS) -> "Figure":
+def draw_kernels(table: pa.Table, *, dataset: str, target: str, most: int = MOST_ROWS) -> Figure:
     """Return the kernels of a dataset as rows of small figures.
 
     Parameters
@@ -153,7 +148,7 @@ def draw_kernels(table: pa.Table, *, dataset: str, target: str, most: int = MOST
     return figure
 
 
-def _spreads(axis: "Axes", kernels: Sequence[Kernel], unit: str) -> None:
+def _spreads(axis: Axes, kernels: Sequence[Kernel], unit: str) -> None:
     """Draw the histogram of each kernel; a class with few launches keeps a sliver, so that an outlier is seen."""
     import numpy as np
     from matplotlib.collections import PolyCollection
@@ -173,7 +168,7 @@ def _spreads(axis: "Axes", kernels: Sequence[Kernel], unit: str) -> None:
     axis.set_xlim(-0.02, 1.1)
 
 
-def _timelines(axis: "Axes", kernels: Sequence[Kernel]) -> None:
+def _timelines(axis: Axes, kernels: Sequence[Kernel]) -> None:
     """Draw the timeline of each kernel and a dot at its largest value."""
     from matplotlib.collections import LineCollection
 
@@ -228,7 +223,7 @@ def stalls_by_kernel(table: pa.Table) -> dict[str, list[dict]]:
     return by_kernel
 
 
-def draw_warp_stalls(table: pa.Table, *, dataset: str) -> "Figure":
+def draw_warp_stalls(table: pa.Table, *, dataset: str) -> Figure:
     """Return one bar for each of the first `MOST_KERNELS` kernels, as long as the cycles that a warp waits before it
     issues its next instruction.
 

@@ -1,7 +1,6 @@
 """Steps: how long each took, per rank over the run; warm-up, slow steps and why."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -10,12 +9,7 @@ from causeway.core import formatting
 from causeway.core.vocabulary import SLOW_STEP_CAUSES
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import notice
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+from causeway.plotting.drawing.drawn import Axes, DataFrame, Figure
 
 MOST_RANKS = 8
 """Ranks that are drawn: those that lose most time in slow steps, then the first."""
@@ -29,7 +23,7 @@ SIZES = {"usual": 7, "warm-up": 14, "slow": 36}
 """Colours and areas of points by the kind of step."""
 
 
-def draw_steps(steps: Mapping, table: pa.Table, name: str) -> "Figure":
+def draw_steps(steps: Mapping, table: pa.Table, name: str) -> Figure:
     """Return the duration of each step, a panel for each rank.
 
     Parameters
@@ -63,7 +57,7 @@ def draw_steps(steps: Mapping, table: pa.Table, name: str) -> "Figure":
     return figure
 
 
-def steps_of(steps: Mapping, table: pa.Table, most: int = COLUMNS) -> "pd.DataFrame":
+def steps_of(steps: Mapping, table: pa.Table, most: int = COLUMNS) -> DataFrame:
     """Return the steps as both figures draw them, of more than `most` steps of a rank the longest of neighbours.
 
     Parameters
@@ -127,7 +121,7 @@ def _words(steps: Mapping, ranks: Sequence[int]) -> str:
     return words + (f" {len(ranks)} of {with_steps} ranks." if with_steps > len(ranks) else "")
 
 
-def _panel(axis: "Axes", frame: "pd.DataFrame", top: float, slow: Sequence[Mapping]) -> None:
+def _panel(axis: Axes, frame: DataFrame, top: float, slow: Sequence[Mapping]) -> None:
     """Draw one rank: a line, a point for each step, words beside the slowest that do not cover each other."""
     shown = frame.assign(height=frame.duration_ns.clip(upper=top))
     axis.plot(shown.middle_ns, shown.height, color=theme.FAINT, linewidth=0.8, zorder=1)

@@ -3,19 +3,14 @@
 import math
 import textwrap
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from causeway.core import formatting
 from causeway.core.vocabulary import VARIANCE_PARTS
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.citations import document_parts
+from causeway.plotting.drawing.drawn import Axes, DataFrame, Figure
 from causeway.plotting.drawing.markup import plain
 from causeway.plotting.drawing.page import rendered
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST_RANKS = 32
 COLOURS = dict(zip(VARIANCE_PARTS, theme.PARTS, strict=True))
@@ -28,7 +23,7 @@ def sentences(stragglers: Mapping) -> list[str]:
     return [line.striptags() for line in lines[1:]]
 
 
-def draw_stragglers(stragglers: Mapping, name: str) -> "Figure":
+def draw_stragglers(stragglers: Mapping, name: str) -> Figure:
     """Return the matrix of waits of the largest communicator, where somebody is waited for, and the components of
     variance as bars.
     """
@@ -61,7 +56,7 @@ def draw_stragglers(stragglers: Mapping, name: str) -> "Figure":
     return figure
 
 
-def _matrix(group: Mapping, left: "Axes", right: "Axes") -> None:
+def _matrix(group: Mapping, left: Axes, right: Axes) -> None:
     """Draw who waits for whom, and how often each rank is last; of many ranks those that are waited for longest."""
     import numpy as np
     from matplotlib.collections import PolyCollection
@@ -105,7 +100,7 @@ def _matrix(group: Mapping, left: "Axes", right: "Axes") -> None:
         axis.spines[:].set_visible(False)
 
 
-def variance_of_parts(variance: Mapping) -> tuple["pd.DataFrame", dict[str, str]]:
+def variance_of_parts(variance: Mapping) -> tuple["DataFrame", dict[str, str]]:
     """Return the components as rows `all launches` and `within configurations`, and the words of each: its shares."""
     import pandas as pd
 
@@ -121,7 +116,7 @@ def variance_of_parts(variance: Mapping) -> tuple["pd.DataFrame", dict[str, str]
     return frame.astype(float).fillna(0), words
 
 
-def _variance(figure: "Figure", axis: "Axes", variance: Mapping) -> None:
+def _variance(figure: Figure, axis: Axes, variance: Mapping) -> None:
     """Draw the components of variance, of all launches and within configurations, and list their shares."""
     frame, words = variance_of_parts(variance)
     charts.stacked(axis, frame, COLOURS, lambda key, value: f"{key}: {formatting.percent(100 * value)}")

@@ -5,7 +5,6 @@ collectives by size, migrations of managed memory.
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,11 +16,9 @@ from causeway.core.queries import of_table
 from causeway.core.results import rows_of_run
 from causeway.core.vocabulary import NOT_IDLE, REPLAYED_CHANGES, SHARED_GPU, WAITING_REASONS
 from causeway.plotting.drawing.citations import Sourced, document_parts, row_parts
+from causeway.plotting.drawing.drawn import DataFrame
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.device_time import LABELS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_COLLECTIVES = 6
 MOST_NAMES = 5
@@ -57,7 +54,7 @@ class Times:
         The rows, as SQL; `rows` are the same.
     """
 
-    def __init__(self, rows: "pd.DataFrame", path: str, column: str, where: str) -> None:
+    def __init__(self, rows: DataFrame, path: str, column: str, where: str) -> None:
         self.rows = rows
         self.path = path
         self.column = column
@@ -88,7 +85,7 @@ class Times:
         ]
 
 
-def _of_run(table: pa.Table) -> "pd.DataFrame":
+def _of_run(table: pa.Table) -> DataFrame:
     return table.filter(pc.field("step").is_null()).to_pandas()
 
 

@@ -5,18 +5,13 @@ attackers can do.
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.plotting.drawing import charts, theme
+from causeway.plotting.drawing.drawn import Axes, Figure
 from causeway.plotting.drawing.page import rendered, svg_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 MODE_COLOURS = {"share2": theme.SEQUENTIAL[7], "ahe": theme.SEQUENTIAL[5], "ldp": theme.DIVERGING[-2]}
 DASHES = {"share2": (0, ()), "ahe": (0, (1, 1)), "ldp": (0, (4, 2))}
@@ -31,7 +26,7 @@ GOAL = 0.02
 """Total variation aimed at; drawn as a line."""
 
 
-def draw_coverage(rows: Sequence[Mapping]) -> "Figure":
+def draw_coverage(rows: Sequence[Mapping]) -> Figure:
     """Return coverage over the day: what agents sampled, and what could be released of it, by mode."""
     modes = [mode for mode in MODE_COLOURS if any(row["mode"] == mode for row in rows)]
     title = "Coverage over the day, sampled and released"
@@ -45,7 +40,7 @@ def draw_coverage(rows: Sequence[Mapping]) -> "Figure":
     return figure
 
 
-def _coverage(axis: "Axes", rows: Sequence[Mapping], modes: Sequence[str], name: str) -> None:
+def _coverage(axis: Axes, rows: Sequence[Mapping], modes: Sequence[str], name: str) -> None:
     hours = sorted({row["hour"] for row in rows})
     sampled = {row["hour"]: row["sampled"] for row in rows if row["sampled"] is not None}
     places = [hours.index(hour) for hour in sampled]
@@ -65,7 +60,7 @@ def _coverage(axis: "Axes", rows: Sequence[Mapping], modes: Sequence[str], name:
     axis.grid(axis="y")
 
 
-def draw_errors(evaluation: Mapping) -> "Figure":
+def draw_errors(evaluation: Mapping) -> Figure:
     """Return the error that noise alone makes: total variation of each kind of histogram, by mode."""
     modes = [mode for mode in MODE_COLOURS if mode in evaluation["modes"]]
     sections = sorted(evaluation["alone"])

@@ -7,7 +7,7 @@ import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
-from causeway.core.schemas import GRID
+from causeway.core.schemas.launch_threads import GRID
 from causeway.readers.amd.counter_passes import CounterStore
 from causeway.readers.common.constants import NEVER, NULL, UNNAMED_CALL, UNNAMED_RANGE, Column
 from causeway.readers.common.kernel_names import clean_text

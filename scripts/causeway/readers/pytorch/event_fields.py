@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from causeway.core.schemas import AS_LAUNCHED, BLOCKS, LAUNCH_SHAPE
+from causeway.core.schemas import LAUNCH_SHAPE
+from causeway.core.schemas.launch_threads import AS_LAUNCHED, BLOCKS
 from causeway.readers.common.constants import LONGEST_NS, NULL
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import Misfits, integer, integers

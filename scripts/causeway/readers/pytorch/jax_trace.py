@@ -16,7 +16,7 @@ import numpy as np
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
-from causeway.core.schemas import GRID, WORK_ITEMS
+from causeway.core.schemas.launch_threads import GRID, WORK_ITEMS
 from causeway.numeric.process import collector_paused
 from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
 from causeway.readers.common.copy_kinds import MEMORY_KIND_OF, copy_kind

@@ -14,7 +14,7 @@ import numpy as np
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
-from causeway.core.schemas import BLOCKS, GRID
+from causeway.core.schemas.launch_threads import BLOCKS, GRID
 from causeway.numeric.process import collector_paused
 from causeway.readers.common.constants import NEVER, NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
 from causeway.readers.common.kernel_names import clean_text

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.schemas.star_tables import CALL
+from causeway.core.schemas import CALL
 from causeway.core.tables import SCHEMAS
 from causeway.readers.common.constants import NO_KIND, NO_STREAM, NULL
 from causeway.readers.common.kernel_names import kernel_id, short_name

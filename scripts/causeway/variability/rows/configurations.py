@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from causeway.core.errors import TableError
 from causeway.core.names.build_numbers import names_of_one_kernel
-from causeway.core.schemas import GRID_AND_BLOCK, launch_threads
+from causeway.core.schemas import GRID_AND_BLOCK
+from causeway.core.schemas.launch_threads import launch_threads
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, read_table
 from causeway.numeric.compiled import I4, U4, compiled, int32, int64
 from causeway.variability.rows.sources import Chunk, Source

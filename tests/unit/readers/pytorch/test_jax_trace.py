@@ -6,7 +6,7 @@ import pytest
 from reading import Read
 
 from causeway.core.errors import ExportError
-from causeway.core.schemas import launch_threads
+from causeway.core.schemas.launch_threads import launch_threads
 from causeway.core.tables import table_metadata
 from causeway.readers.common.options import Options
 from causeway.readers.pytorch import jax_trace

@@ -5,6 +5,7 @@ nothing here uses. That import is a tenth of a second and 18 MB in each process 
 `scipy.linalg` is hidden meanwhile; products of matrices, which import it when they are compiled, work all the same.
 """
 
+import functools
 import os
 import stat
 import tempfile
@@ -19,7 +20,6 @@ from numba.extending import intrinsic, typeof_impl
 from numba.misc.appdirs import AppDirs
 
 from causeway.core.installation import hidden
-from causeway.numeric.compiled.stated_types import Intrinsic, Signature, StatedType, TypedFunction
 
 with hidden("scipy.linalg"):
     import numba.np.arraymath  # noqa: F401
@@ -48,7 +48,7 @@ def _forget_older_records(dispatcher: Any) -> None:
     kept._load_index = load
 
 
-def compile_for(dispatcher: Any, signatures: Sequence[Signature], before: Callable[[], None]) -> None:
+def compile_for(dispatcher: Any, signatures: Sequence[Any], before: Callable[[], None]) -> None:
     """Compile a function for its signatures, or load it from where code is kept, and for nothing else later.
 
     `before` is called before it is compiled, not where it is loaded.
@@ -140,9 +140,11 @@ def signed_big_endian(_, end):
 _INTRINSICS = {"bits_of": bits_of, "byte_at": byte_at, "signed_big_endian": signed_big_endian}
 
 
-# what compiled code may name beside numba's own
-typeof_impl.register(TypedFunction, lambda function, _: types.Dispatcher(function.dispatcher()))
-typeof_impl.register(StatedType, lambda kind, _: types.NumberClass(kind.build(types)))
-typeof_impl.register(
-    Intrinsic, lambda function, _: cpu_target.typing_context.resolve_value_type(_INTRINSICS[function.name])
-)
+@functools.cache
+def teach(functions: type, stated_types: type, intrinsics: type) -> None:
+    """Let compiled code name what is ours beside numba's own: functions, the types of signatures, what it alone has."""
+    typeof_impl.register(functions, lambda function, _: types.Dispatcher(function.dispatcher()))
+    typeof_impl.register(stated_types, lambda kind, _: types.NumberClass(kind.build(types)))
+    typeof_impl.register(
+        intrinsics, lambda function, _: cpu_target.typing_context.resolve_value_type(_INTRINSICS[function.name])
+    )
