@@ -491,8 +491,9 @@ HALVES = (
     " AS more, exp(any_value(log) FILTER (is_late) - any_value(log) FILTER (NOT is_late)) AS times, count(*) = 2 AND"
     " min(n) >= {fewest} AS is_compared FROM halves JOIN read_parquet($configurations) c USING (configuration)"
     " JOIN read_parquet($kernels) k USING (kernel) WHERE k.class::VARCHAR <> $class"
-    " GROUP BY rank, device, configuration) SELECT rank, device, any_value(began), any_value(ended), median(times) FILTER (is_compared),"
-    " sum(n * more) FILTER (is_compared) FROM each JOIN spans USING (rank, device) GROUP BY rank, device"
+    " GROUP BY rank, device, configuration) SELECT rank, device, any_value(began), any_value(ended),"
+    " median(times) FILTER (is_compared), sum(n * more) FILTER (is_compared) FROM each JOIN spans USING (rank, device)"
+    " GROUP BY rank, device"
     " HAVING count(*) FILTER (is_compared) > 1 AND sum(total) FILTER (is_compared) >= {most} * sum(total)"
     " AND sum(total) FILTER (is_compared AND times >= {least}) >= {alike} * sum(total) FILTER (is_compared)"
 )
