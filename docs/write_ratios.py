@@ -1,11 +1,12 @@
-"""Write what the vocabulary's efficiency ratios say in other files: the table in `docs/efficiency.md`, and the
-properties of the trees in the schemas of `efficiency.json` and `series.json`.
+"""Write what the vocabulary's efficiency ratios say in other files: the table in `docs/efficiency.md`, the columns of
+the table `efficiency`, and the properties of the trees in the schemas of `efficiency.json` and `series.json`.
 
 Run `python docs/write_ratios.py` in the repository after a change of the ratios in
 `scripts/causeway/core/vocabulary.py`.
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from causeway.core.vocabulary import DEVICE_RATIOS, HOST_RATIOS, SERIES_RATIOS, Ratio  # noqa: E402 - found by the line above
+from causeway.core.vocabulary import DEVICE_RATIOS, FLAVOURS, HOST_RATIOS, SERIES_RATIOS, Ratio  # noqa: E402 - found by the line above
 
 PAGE = ROOT / "docs" / "efficiency.md"
 SCHEMAS = ROOT / "config" / "schemas"
@@ -66,8 +67,15 @@ def series_schema(text: str) -> str:
     return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
 
 
+def tables(text: str) -> str:
+    """Return the declared tables with a column of `efficiency` for each flavour and ratio of devices."""
+    names = " ".join(f"{flavour.name}_{ratio.name}" for flavour in FLAVOURS for ratio in DEVICE_RATIOS)
+    return re.sub(r"(?<=^efficiency\t)[\w ]+(?=\tfloat64\tnull$)", names, text, flags=re.MULTILINE)
+
+
 WRITTEN = {
     PAGE: page,
+    ROOT / "config" / "tables.tsv": tables,
     SCHEMAS / "efficiency.schema.json": efficiency_schema,
     SCHEMAS / "series.schema.json": series_schema,
 }

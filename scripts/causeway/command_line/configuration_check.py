@@ -134,7 +134,8 @@ def configuration_schema(folder: Path) -> dict[str, Any]:
 def _loaded(folder: Path, part: Any) -> Any:
     """Return a part of a schema with the files that it refers to in their places."""
     if isinstance(part, Mapping):
+        own = {key: _loaded(folder, value) for key, value in part.items() if key != "$ref"}
         if isinstance(name := part.get("$ref"), str):
-            return _loaded(folder, read_yaml(folder / name))
-        return {key: _loaded(folder, value) for key, value in part.items()}
+            return {**_loaded(folder, read_yaml(folder / name)), **own}
+        return own
     return [_loaded(folder, value) for value in part] if isinstance(part, list) else part

@@ -67,6 +67,7 @@ def configuration_pairs(sides: Sequence[Side], matches: Sequence[Match]) -> dict
     match.
     """
     by_kernel = [shapes_by_kernel(side.main) for side in sides]
+    main = sides[0].main
     pairs: dict[int, tuple[int, str, Match]] = {}
     for match in matches:
         if match.baseline is not None and match.candidate is not None and not match.has_other_inputs:
@@ -75,7 +76,7 @@ def configuration_pairs(sides: Sequence[Side], matches: Sequence[Match]) -> dict
             pairs |= {
                 number: (other, how, match)
                 for number, other, how in match_configurations(
-                    ours, theirs, sides[0].main.leading, is_renamed=match.how != EXACT
+                    ours, theirs, main.leading, main.thread_columns if match.how == EXACT else None
                 )
             }
     return pairs

@@ -97,7 +97,9 @@ def _numbers(run: Run, main: Run) -> dict[str, dict[int, int]]:
     numbers["configuration"] = {
         ours: theirs
         for kernel, other in numbers["kernel"].items()
-        for ours, theirs, _ in match_configurations(shapes.get(kernel, {}), others.get(other, {}), main.leading)
+        for ours, theirs, _ in match_configurations(
+            shapes.get(kernel, {}), others.get(other, {}), main.leading, main.thread_columns
+        )
     }
     return numbers
 

@@ -25,7 +25,7 @@ NCU_HEADER = re.compile(
 _NCU_PAGE = re.compile(rb"^[ \t]*Section: [^\n]+\n[ \t]*-{9,}", re.MULTILINE)
 NCU_MESSAGE = re.compile(rb"^==(?:PROF|ERROR|WARNING)==", re.MULTILINE)
 _NCU_PIVOT = re.compile(rb'"?Metric Name"?[,;\t][^\n]*[a-z0-9]__[a-z]')
-_COLUMN = re.compile(rb'"?[A-Za-z_][^\n]*\r?\n(?:[+-]?\d[\d.eE+-]*\r?\n){2}')
+_COLUMN = re.compile(rb'"?[A-Za-z_]\S*\r?\n(?:[+-]?\d[\d.eE+-]*(?:\r?\n|\Z)){2}')
 """A table of one column: its name, and numbers below."""
 _NVPROF_BANNER = re.compile(rb"==\d+== |=======+ (?:Profiling|Warning|NVPROF)")
 _NVPROF_LINE = re.compile(rb"^==\d+== (?:NVPROF is profiling|Profiling (?:application|result))", re.MULTILINE)
@@ -178,7 +178,7 @@ def _detect_csv(text: bytes) -> str | None:
             for record in DETECTION_ORDER:
                 if any(cells.issuperset(columns) for columns in record.signs.headers):
                     return record.word
-                if any(cells.issuperset(columns) for columns in record.signs.least):
+                if "y" not in cells and any(cells.issuperset(columns) for columns in record.signs.least):
                     least = least or record.word
         if _are_activities(re.split(r"[,;\t]", line)):
             return "cupti"

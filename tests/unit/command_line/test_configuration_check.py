@@ -137,6 +137,15 @@ def test_the_key_that_was_probably_meant_is_named(setting, said):
     assert said in str(refusal.value)
 
 
+def test_a_configuration_of_its_own_gets_all_defaults():
+    """As where another workflow imports this one, with two keys: nothing of `config.yaml` is read."""
+    config = {"datasets": "datasets.tsv", "gate": {"max_slowdown_percent": 3}}
+    completed = checked_configuration(config, SCHEMAS)
+    validate(config, str(SCHEMAS / "config.schema.yaml"))
+    validate(config["fleet"], str(SCHEMAS / "fleet.schema.yaml"))
+    assert completed == config
+
+
 def test_groups_are_merged_and_neither_side_is_changed():
     one = {"a": {"b": 1, "c": {"d": 2}}, "e": [1]}
     other = {"a": {"c": {"f": 3}}, "e": [2], "g": {"h": 4}}

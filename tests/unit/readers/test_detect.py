@@ -56,6 +56,9 @@ def test_folders_of_tables_are_nsight_systems(data, folder):
         (b"PAR1....", "table"),
         (b"duration_ns\n49870\n50110\n", "table"),  # of one column
         (b"duration_ns\n49870 of\n50110\n", None),
+        (b"duration_ns\n49870\n50110", "table"),
+        (b"log of run\n1\n2\n", None),
+        (b"Kernel_Name,Start_Timestamp,End_Timestamp,y\nk,1,2,3\n", "table"),
         (b"Kernel_Name,Dispatch_Id,Start_Timestamp,End_Timestamp\nk,1,10,20\n", "rocprofv3"),
         (b"Dispatch_Id,Kernel_Name,Duration_ns,Counter_Name,Counter_Value\n", "rocprofv3"),
         (b"Dispatch_ID,Kernel_Name,Start_Timestamp,End_Timestamp\n", "rocprof"),  # not the least, but its own

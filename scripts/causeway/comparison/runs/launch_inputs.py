@@ -18,33 +18,30 @@ UNKNOWN = -1
 
 
 def has_messages(folders: Sequence[str | Path]) -> bool:
-    """Return whether an export of a dataset records the size of any collective's message."""
-    return any(messages_of(Path(folder)).num_rows for folder in folders)
+    """Return whether the exports of a dataset record collectives, and the size of each one's message."""
+    tables = [path for folder in folders if (path := Path(folder) / "collectives.parquet").is_file()]
+    sizes = [read_table(path, "collectives", ["bytes"])["bytes"] for path in tables]
+    return any(len(size) for size in sizes) and not any(size.null_count for size in sizes)
 
 
-def messages_of(folder: Path) -> pa.Table:
-    """Return the collectives of an export whose message is known.
-
-    Returns
-    -------
-    pyarrow.Table
-        The columns of `KEY`, and bytes, of `collectives`.
-    """
+def messages_of(folder: Path) -> list[np.ndarray]:
+    """Return the columns of `KEY` and the bytes of an export's collectives, by start: five of int64, shape (k,)."""
     path = folder / "collectives.parquet"
     if not path.is_file():
-        return pa.table({name: pa.array([], pa.int64()) for name in (*KEY, "bytes")})
-    return read_table(path, "collectives", [*KEY, "bytes"]).drop_null()
+        return [np.zeros(0, np.int64) for _ in (*KEY, "bytes")]
+    table = read_table(path, "collectives", [*KEY, "bytes"]).sort_by("start_ns")
+    return [table[name].to_numpy().astype(np.int64) for name in (*KEY, "bytes")]
 
 
-def sizes_of(batch: pa.RecordBatch, messages: pa.Table) -> np.ndarray:
+def sizes_of(batch: pa.RecordBatch, messages: Sequence[np.ndarray]) -> np.ndarray:
     """Return the size of each launch's message.
 
     Parameters
     ----------
     batch : pyarrow.RecordBatch
         Of `launches`, with the columns of `KEY`.
-    messages : pyarrow.Table
-        From `messages_of`: the columns of `KEY`, and bytes.
+    messages : sequence of ndarray of int64, shape (k,)
+        From `messages_of`.
 
     Returns
     -------
@@ -53,8 +50,7 @@ def sizes_of(batch: pa.RecordBatch, messages: pa.Table) -> np.ndarray:
     """
     start, *beside = (batch[name].to_numpy(zero_copy_only=False).astype(np.int64) for name in KEY)
     sizes = np.full(start.size, UNKNOWN, np.int64)
-    order = np.argsort(messages["start_ns"].to_numpy(), kind="stable")
-    starts, *others, size = (messages[name].to_numpy().astype(np.int64)[order] for name in (*KEY, "bytes"))
+    starts, *others, size = messages
     position = np.searchsorted(starts, start)
     rows = np.arange(start.size)
     while rows.size:  # collectives of several streams may start at once
@@ -77,9 +73,12 @@ def inputs_by_kernel(folders: Sequence[str | Path]) -> dict[str, set[str]]:
     inputs: dict[str, set[str]] = {}
     unknown: set[str] = set()
     for folder in map(Path, folders):
-        if not all((folder / f"{table}.parquet").is_file() for table in ("launches", "shapes")):
+        if not (folder / "launches.parquet").is_file():
             continue
         names = _texts(folder, "kernels", "kernel", "name")
+        if not (folder / "shapes.parquet").is_file():
+            unknown.update(names.values())
+            continue
         kernels = _texts(folder, "configurations", "configuration", "kernel")
         sizes = _texts(folder, "shapes", "shape", "dims")
         pairs: set[tuple[int, int]] = set()

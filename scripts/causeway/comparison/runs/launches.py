@@ -20,6 +20,7 @@ from causeway.core.formatting import NANOSECONDS, elided
 from causeway.core.names.build_numbers import names_of_one_kernel
 from causeway.core.reduced import rules_out_time_line
 from causeway.core.schemas import GRID_AND_BLOCK
+from causeway.core.schemas.launch_threads import grid_counts, thread_sizes
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
 from causeway.events.few_values import Numbers, few_rows
 
@@ -75,6 +76,8 @@ class RunFacts:
         Names of the devices by rank and number.
     incomplete : list of (str, bool)
         Exports that were not read whole, each with whether it was refused.
+    thread_columns : int
+        Leading values of a shape whose product is the threads of a launch; 0: not known.
     """
 
     dataset: str
@@ -85,6 +88,7 @@ class RunFacts:
     recordings: list[Recording] = field(default_factory=list)
     devices: dict[tuple[int, int], str | None] = field(default_factory=dict)
     incomplete: list[tuple[str, bool]] = field(default_factory=list)
+    thread_columns: int = 0
 
 
 class Launches:
@@ -118,6 +122,7 @@ class Launches:
         self._kernels = Numbers[str]()
         self._configurations = Numbers[tuple]()
         self._regions = Numbers[str]()
+        self._thread_columns = 0
         self._exports = []
         ranks: set[int] = set()
         self._one_kernel = names_of_one_kernel(
@@ -155,13 +160,16 @@ class Launches:
             recordings=[recording for recording in recordings if recording is not None],
             devices={key: name for folder, *_ in self._exports for key, name in device_names(folder).items()},
             incomplete=_not_read_whole(folders),
+            thread_columns=self._thread_columns,
         )
 
     def _keys(self, folder: Path) -> dict[int, tuple[int, tuple]]:
         """Return kernel and shape of each configuration of an export, before the settings of a table."""
         names = _names(folder)
         keys = {}
-        for row in read_table(folder / "configurations.parquet", "configurations").to_pylist():
+        table = read_table(folder / "configurations.parquet", "configurations")
+        self._thread_columns = len(thread_sizes(grid_counts(table)) or ())
+        for row in table.to_pylist():
             name = names[row["kernel"]]
             shape = (*(row[column] for column in LAUNCH_SHAPE), row["label"])
             keys[row["configuration"]] = self._kernels.number(self._one_kernel.get(name, name)), shape
@@ -173,8 +181,8 @@ class Launches:
         """Return what gives the dataset's number of the configuration of each row of an export."""
         if self._settings and table == "counters":
             return partial(self._with_settings, keys)
-        if self._by_message and table == "launches" and (messages := messages_of(folder)).num_rows:
-            return partial(self._with_messages, keys, messages)
+        if self._by_message and table == "launches":
+            return partial(self._with_messages, keys, messages_of(folder))
         numbers = np.zeros(max(keys, default=-1) + 1, np.int64)
         for configuration, key in keys.items():
             numbers[configuration] = self._configurations.number(key)
@@ -197,7 +205,7 @@ class Launches:
         return np.array(numbers, np.int64)[codes]
 
     def _with_messages(
-        self, keys: Mapping[int, tuple[int, tuple]], messages: pa.Table, batch: pa.RecordBatch
+        self, keys: Mapping[int, tuple[int, tuple]], messages: Sequence[np.ndarray], batch: pa.RecordBatch
     ) -> np.ndarray:
         """Return the number of the configuration of each launch: a collective's message is its label."""
         rows, codes = few_rows(_whole(batch, "configuration"), sizes_of(batch, messages))

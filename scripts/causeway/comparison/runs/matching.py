@@ -287,7 +287,7 @@ def _as_often(
 
 
 def match_configurations(
-    baseline: Mapping[tuple, int], candidate: Mapping[tuple, int], blocks: int, is_renamed: bool = False
+    baseline: Mapping[tuple, int], candidate: Mapping[tuple, int], blocks: int, threads: int | None = None
 ) -> list[tuple[int, int, str]]:
     """Return the pairs of launch configurations of a matched kernel: (number in baseline, number in candidate, how).
 
@@ -299,9 +299,10 @@ def match_configurations(
         How many leading values of the shape are the grid and the block, which alone must agree where nothing agrees as
         a whole, beside the label: registers and memory change with the compiler. 0: shapes agree as a whole or not at
         all.
-    is_renamed : bool
-        Whether the kernel has another name: a library that takes another tile launches other numbers of threads for the
-        same work. Else other numbers are other work.
+    threads : int, optional
+        How many leading values multiply to the threads of a launch, 0 where that is not known: other numbers of threads
+        are other work. None for a kernel of another name: a library that takes another tile launches others for the
+        same work.
     """
     pairs = [(baseline[shape], candidate[shape], EXACT) for shape in baseline if shape in candidate]
     if pairs or not blocks:
@@ -314,13 +315,14 @@ def match_configurations(
     if not pairs and len(baseline) == len(candidate) == 1:
         (own, number) = next(iter(baseline.items()))
         (shape, other) = next(iter(candidate.items()))
-        if own[-1] == shape[-1] and (is_renamed or _threads(own[:blocks]) == _threads(shape[:blocks])):
+        is_alike = threads is None or (threads > 0 and _product(own[:threads]) == _product(shape[:threads]))
+        if own[-1] == shape[-1] and is_alike:
             pairs = [(number, other, "the only one")]
     return pairs
 
 
-def _threads(grid_and_block: Sequence[int | None]) -> int:
-    return math.prod(size for size in grid_and_block if size is not None)
+def _product(sizes: Sequence[int | None]) -> int:
+    return math.prod(size for size in sizes if size is not None)
 
 
 ARCHITECTURE = re.compile(

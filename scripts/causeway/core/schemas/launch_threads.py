@@ -24,8 +24,14 @@ def thread_sizes(counts: str) -> list[str] | None:
     return {BLOCKS: GRID_AND_BLOCK, WORK_ITEMS: GRID_AND_BLOCK[:3]}.get(counts)
 
 
-def _counts(configurations: pa.Table) -> str:
-    """Return what the grids of a table count, as its metadata says; without a word on it, blocks."""
+def grid_counts(configurations: pa.Table) -> str:
+    """Return what the grids of a table count, as its metadata says; without a word on it, blocks.
+
+    Parameters
+    ----------
+    configurations : Table
+        Of `configurations`, any columns of it, with its metadata.
+    """
     return (configurations.schema.metadata or {}).get(f"causeway.{GRID}".encode(), BLOCKS.encode()).decode()
 
 
@@ -39,7 +45,7 @@ def launch_threads(configurations: pa.Table) -> list[int | None]:
         The columns `GRID_AND_BLOCK` of a table of configurations, as it was read: with its metadata. Without a word on
         it, grids count blocks.
     """
-    names = thread_sizes(_counts(configurations))
+    names = thread_sizes(grid_counts(configurations))
     if names is None:
         return [None] * configurations.num_rows
     rows = zip(*(configurations.column(name).to_pylist() for name in names), strict=True)
@@ -55,7 +61,7 @@ def grids_in_blocks(configurations: pa.Table) -> list[tuple[int | None, ...]]:
     configurations : Table
         The columns `GRID_AND_BLOCK` of a table of configurations, as in `launch_threads`.
     """
-    counts = _counts(configurations)
+    counts = grid_counts(configurations)
     grids, blocks = (
         zip(*(configurations.column(name).to_pylist() for name in names), strict=True)
         for names in (GRID_AND_BLOCK[:3], GRID_AND_BLOCK[3:])

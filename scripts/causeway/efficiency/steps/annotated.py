@@ -101,8 +101,12 @@ def step_ranges(folder: Path) -> StepRanges:
                 count[key, rank, thread] += 1
                 time[key] += end - start
     of_inputs = [key for key in time if key[0] == OF_INPUTS]
+    most: Counter = Counter()
+    for (key, _, _), many in count.items():
+        most[key] = max(most[key], many)
     for key in of_inputs if len(of_inputs) == len(time) else ():
-        if not _holds_launches(folder, Family(form=OF_INPUTS, missing_ranks=0, negative_ns=0, name=key[1])):
+        family = Family(form=OF_INPUTS, missing_ranks=0, negative_ns=0, name=key[1])
+        if most[key] < FEWEST_INPUTS or not _holds_launches(folder, family):
             del time[key]
     for key in of_inputs if len(of_inputs) < len(time) else ():
         del time[key]

@@ -180,11 +180,12 @@ def _on_device(tally: _Launches, busiest: np.ndarray) -> RankSteps:
         values[used] for values in (steps.number, tally.first, tally.last, steps.start, steps.end, busiest)
     )
     first = np.maximum.accumulate(first)
-    last = np.maximum(last, first)
-    latest = np.maximum(first[1:], np.maximum.accumulate(done)[:-1])
+    done = np.maximum.accumulate(done)
+    last = np.maximum(np.maximum(last, first), done)
+    latest = np.maximum(first[1:], done[:-1])
     end = np.append(np.minimum(np.maximum(last, ended)[:-1], latest), last[-1])
     follows = ended[:-1] >= begun[1:]
-    start = np.append(first[:1], np.where(follows, end[:-1], first[1:]))
+    start = np.append(first[:1], np.where(follows, end[:-1], np.maximum(end[:-1], first[1:])))
     device_steps = RankSteps(rank=steps.rank, number=number, start=start, end=end)
     return device_steps.kept(end > start)
 

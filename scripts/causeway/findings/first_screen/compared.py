@@ -521,7 +521,8 @@ def _of_same_work(change: ChangeFact, fact: ComparedRuns) -> str:
     if change.what == SAME_CALLS:
         return f"{change.what} take {percent}{_numbers(fact.numbers_of_calls, ' of them')}{_noise(change)}"
     if fact.other_work:
-        return f"The same kernels take {percent}{_numbers(fact.launches, ' launches')}; {fact.other_work}"
+        launches = _numbers(fact.launches, " launches")
+        return f"As far as it is the same work, kernels take {percent}{launches}; {fact.other_work}"
     noise = _noise(change)
     alike = ", all kernels alike" if fact.is_alike and noise and change.verdict != SAME else ""
     return f"{change.what} take {percent}{_numbers(fact.launches, ' of them')}{alike}{noise}"

@@ -4,7 +4,7 @@ communicate more slowly, and of a table of measurements which node or other plac
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import combinations
@@ -149,25 +149,29 @@ def uneven_facts(tables: RunTables, run: RunFact) -> list[UnevenFact]:
 
 
 def _run_the_same(folders: Sequence[Path], rank: int, devices: int) -> bool:
-    """Return whether all devices of a rank run as many launches of each kernel with each grid."""
+    """Return whether all devices of a rank run as many launches of each kernel with each grid, and no whole graphs."""
     import duckdb
 
     launches = [str(path) for folder in folders if (path := folder / "launches.parquet").is_file()]
-    different = (
-        "SELECT configuration FROM (SELECT filename, configuration, count(*) AS n FROM read_parquet(?, filename = true)"
-        " WHERE rank = ? GROUP BY filename, configuration, device) GROUP BY filename, configuration"
-        " HAVING count(*) <> ? OR min(n) <> max(n) LIMIT 1"
+    if not launches or any((folder / "graphs.parquet").is_file() for folder in folders):
+        return False
+    alike = (
+        "SELECT count(*) > 0 AND bool_and(devices = ? AND least = most) FROM (SELECT count(*) AS devices,"
+        " min(n) AS least, max(n) AS most FROM (SELECT filename, configuration, count(*) AS n"
+        " FROM read_parquet(?, filename = true) WHERE rank = ? GROUP BY filename, configuration, device)"
+        " GROUP BY filename, configuration)"
     )
-    return bool(launches) and not duckdb.execute(different, [launches, rank, devices]).fetchall()
+    return bool(duckdb.execute(alike, [devices, launches, rank]).fetchall()[0][0])
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnusedFact:
-    """A GPU that works in a part of the run alone: its rank, how long it has nothing before its first work or behind
-    its last, ns, and which of both is longer.
+    """A GPU that works in a part of the run alone: its rank and number, how long it has nothing before its first work
+    or behind its last, ns, and which of both is longer.
     """
 
     rank: int
+    device: int
     ns: int
     is_behind: bool
     query: str
@@ -175,10 +179,17 @@ class UnusedFact:
 
 USED = (
     "WITH work AS ({work}), used AS (SELECT rank, device, min(start_ns) AS first, max(start_ns + duration_ns) AS last"
-    " FROM work GROUP BY ALL) SELECT rank, first - min(first) OVER () AS before, max(last) OVER () - last AS behind"
+    " FROM work GROUP BY ALL) SELECT rank, device, first - min(first) OVER () AS before, max(last) OVER () - last AS"
+    " behind"
     " FROM used ORDER BY greatest(before, behind) DESC, rank, device"
 )
 """How long each device of an export has no work yet, and none any more, while others have; the longest first."""
+
+
+def _union(sources: Iterable[str]) -> str:
+    """Return the query of the work of all sources."""
+    columns = "rank, device, start_ns, duration_ns"
+    return " UNION ALL ".join(f"SELECT {columns} FROM {source}" for source in sources)  # noqa: S608 - names of ours
 
 
 def unused_facts(tables: RunTables, run: RunFact) -> list[UnusedFact]:
@@ -189,20 +200,18 @@ def unused_facts(tables: RunTables, run: RunFact) -> list[UnusedFact]:
 
     if len(tables.folders) != 1 or run.devices < 2 or not tables.is_timed:
         return []
-    files = [tables.folders[0] / f"{table}.parquet" for table in ("launches", "transfers")]
-    work = " UNION ALL ".join(
-        f"SELECT rank, device, start_ns, duration_ns FROM {file_source(file)}"  # noqa: S608 - names of ours alone
-        for file in files
-        if file.is_file()
-    )
-    query = USED.format(work=work)
-    rows = duckdb.execute(query).fetchall() if work else []
-    unused = sum(before + behind for _, before, behind in rows)
-    if not rows or unused < NOTICEABLE * run.elapsed_ns or 2 * unused < run.parts.get(IDLE, 0):
+    files = [tables.folders[0] / f"{table}.parquet" for table in ("launches", "transfers", "graphs")]
+    files = [file for file in files if file.is_file()]
+    if not files:
         return []
-    rank, before, behind = rows[0]
-    value = f"SELECT max(greatest(before, behind))::BIGINT FROM ({query})"  # noqa: S608 - names of ours alone
-    return [UnusedFact(rank=rank, ns=max(before, behind), is_behind=behind >= before, query=value)]
+    stable = [file_source("/".join(file.parts[-4:])) for file in files]
+    rows = duckdb.execute(USED.format(work=_union(map(file_source, files)))).fetchall()
+    unused = sum(before + behind for *_, before, behind in rows)
+    if unused < NOTICEABLE * run.elapsed_ns or 2 * unused < run.parts.get(IDLE, 0):
+        return []
+    rank, device, before, behind = rows[0]
+    value = f"SELECT max(greatest(before, behind))::BIGINT FROM ({USED.format(work=_union(stable))})"  # noqa: S608 - names of ours alone
+    return [UnusedFact(rank=rank, device=device, ns=max(before, behind), is_behind=behind >= before, query=value)]
 
 
 @dataclass(frozen=True, kw_only=True)

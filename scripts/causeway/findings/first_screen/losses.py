@@ -368,7 +368,7 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
                 total_ns=ns,
                 copies=sum(row["copies"] for row in rows),
                 bytes=size,
-                gb_per_s=size / sized if size else None,
+                gb_per_s=size / sized if size and sized else None,
                 limit_gb_per_s=rows[0]["limit_gb_per_s"],
                 memory=max(own)[1] if own else "managed" if kind in MIGRATIONS else None,
             )

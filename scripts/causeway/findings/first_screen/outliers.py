@@ -380,30 +380,29 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
 
     least = NOTICEABLE * run.elapsed_ns
     groups: dict[tuple[str, bool, bool, str | None], list[tuple[Any, ...]]] = defaultdict(list)
-    usual: dict[tuple[str, bool], int] = {}
     medians = {row["short_name"]: (row["value_median"], row["launches"]) for row in tables.kernels}
     for folder in tables.folders:
         if (folder / "launches.parquet").is_file():
             rows = duckdb.execute(
                 "SELECT start_ns, duration_ns, rank, device, configuration, n, q[2], q[3] + $fence * (q[3] - q[1])"
-                " FROM read_parquet($path) JOIN (SELECT configuration, count(*) AS n,"
+                " FROM read_parquet($path) LEFT JOIN (SELECT configuration, count(*) AS n,"
                 " quantile_cont(duration_ns, [0.25, 0.5, 0.75]) AS q FROM read_parquet($path) WHERE configuration IN"
-                " (SELECT configuration FROM read_parquet($path) WHERE duration_ns >= $least) GROUP BY configuration)"
+                " (SELECT configuration FROM read_parquet($path) GROUP BY configuration HAVING count(*) <= $most"
+                " AND max(duration_ns) >= $least) GROUP BY configuration)"
                 " USING (configuration) WHERE duration_ns >= $least ORDER BY start_ns, rank, device",
-                {"path": str(folder / "launches.parquet"), "least": least, "fence": FENCE},
+                {"path": str(folder / "launches.parquet"), "least": least, "most": MOST_LAUNCHES, "fence": FENCE},
             ).fetchall()
             names = _names(folder) if rows else {}
             for start, duration, rank, device, configuration, alike, middle, fence in rows:
                 name, kind = names[configuration]
-                is_alike = kind != "communication" and alike >= FEWEST_USUAL
+                is_alike = kind != "communication" and (alike or 0) >= FEWEST_USUAL
                 median, launches = (middle, alike) if is_alike else medians.get(name, (None, 0))
                 if median is None or launches < FEWEST_USUAL or duration - median < least:
                     continue
                 if duration < STANDS_OUT * median and not (is_alike and duration > fence):
                     continue
-                usual[name, False] = round(median)
-                begins = tables.moment(folder, start)
-                groups[name, False, kind == "communication", None].append((duration, begins, (rank, device), None))
+                event = duration, tables.moment(folder, start), (rank, device), None, round(median)
+                groups[name, False, kind == "communication", None].append(event)
         if (folder / "transfers.parquet").is_file():
             rows = duckdb.execute(
                 "SELECT start_ns, duration_ns, rank, device, copy_kind, bytes, src_kind, dst_kind, median, n"
@@ -416,16 +415,14 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
                 if n < FEWEST_USUAL or duration < STANDS_OUT * median or kind in MIGRATIONS:
                     continue
                 memory = MEMORY_KINDS.get(source if kind == 1 else target if kind == 2 else -1)
-                usual[COPY_KINDS.get(kind, "unknown"), True] = round(median)
-                groups[COPY_KINDS.get(kind, "unknown"), True, False, memory].append(
-                    (duration, tables.moment(folder, start), (rank, device), size)
-                )
+                event = duration, tables.moment(folder, start), (rank, device), size, round(median)
+                groups[COPY_KINDS.get(kind, "unknown"), True, False, memory].append(event)
     facts = []
     for (what, is_copy, is_collective, memory), every in groups.items():
         events = [event for event in every if event[1] >= 0]
         if not events:
             continue
-        duration, start, _, size = max(events, key=lambda event: (event[0], -event[1]))
+        duration, start, _, size, usual_ns = max(events, key=lambda event: (event[0], -event[1]))
         facts.append(
             EventFact(
                 what=what,
@@ -435,7 +432,7 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
                 devices=len({event[2] for event in events}),
                 longest_ns=duration,
                 total_ns=sum(event[0] for event in events),
-                usual_ns=usual[what, is_copy],
+                usual_ns=usual_ns,
                 start_ns=start,
                 bytes=size,
                 memory=memory,

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +78,14 @@ class Trend:
 
 @dataclass(frozen=True, kw_only=True)
 class DriftFact:
-    """A device on which nearly all kernels are slower in the second half of its time: its rank, by what factor, what
-    that costs, ns, and the clock that falls, as `Trend` has it.
+    """A device on which nearly all kernels are slower in the second half of its time: its rank and number, of how many
+    such devices it is the one that loses most, by what factor, what that costs, ns, and the clock that falls, as
+    `Trend` has it.
     """
 
     rank: int
+    device: int
+    devices: int = 1
     times: float
     cost_ns: int
     clock: tuple[str, float, float] | None
@@ -517,9 +520,10 @@ def drift_fact(tables: RunTables, run: RunFact) -> DriftFact | None:
             for rank, device, begin, end, times, cost in rows:
                 tenth = (end - begin) // 10
                 clock = _clock(folder, rank, device, (begin, begin + tenth), (end - tenth, end), True)
-                facts.append(DriftFact(rank=rank, times=times, cost_ns=round(cost), clock=clock))
-    most = max(facts, key=lambda fact: fact.cost_ns, default=None)
-    return most if most is not None and most.cost_ns >= NOTICEABLE * run.elapsed_ns else None
+                facts.append(DriftFact(rank=rank, device=device, times=times, cost_ns=round(cost), clock=clock))
+    facts = [fact for fact in facts if fact.cost_ns >= NOTICEABLE * run.elapsed_ns]
+    most = max(facts, key=lambda fact: (fact.cost_ns, -fact.rank, -fact.device), default=None)
+    return replace(most, devices=len(facts)) if most is not None else None
 
 
 def _jumps_at(starts: np.ndarray, lengths: np.ndarray, before: float, after: float) -> int:

@@ -23,6 +23,8 @@ from causeway.readers.containers.sqlite_database import SqliteExport
 from causeway.readers.containers.sqlite_names import is_database
 from causeway.readers.sink.sink import Sink
 
+TORN_NS = 1 << 32
+"""What the upper half of a stamp counts, ns: shorter durations that outlast their clock are counted from the run."""
 OTHER_CLOCK_NS = 1_000_000
 """Times further than this outside dispatch to completion are of another clock or execution; signals are noted within
 microseconds.
@@ -263,12 +265,13 @@ class PassReader(AmdReader):
         return columns
 
     def _without_torn(self, columns: dict[str, np.ndarray]) -> int:
-        """Take away times of launches that outlast what their clock, which runs from the host's start, counts before;
-        return how many there are.
+        """Take away times of launches that outlast what their clock, which runs from the host's start, counts before,
+        and half a stamp; return how many there are.
         """
         start = columns["start"]
         stop = columns["stop"]
-        torn = (start != NULL) & (stop != NULL) & (stop - start > start) & bool(self.rules.get("since_boot"))
+        has_both = (start != NULL) & (stop != NULL) & bool(self.rules.get("since_boot"))
+        torn = has_both & (stop - start > np.maximum(start, TORN_NS))
         for name in ("start", "stop"):
             columns[name] = np.where(torn, NULL, columns[name])
         columns["rounded"] = columns["rounded"] | torn  # both are counted elsewhere, not as rows without a time

@@ -136,7 +136,10 @@ class RpdReader(AmdReader):
                 query += f" LEFT JOIN {self.export.once(CALLS, 'id', ['pid'])} a ON a.id = x.call"
                 chosen["process"] = "a.pid"
         elif CORRELATION in tables[OPERATIONS] and {CORRELATION, "id", "pid"} <= set(tables.get(CALLS, [])):
-            once = self.export.once(CALLS, CORRELATION, ["id", "pid"])
+            once = (  # where several processes number alike, a call is not known
+                f"(SELECT {CORRELATION}, min(id) AS id, min(pid) AS pid FROM {CALLS} GROUP BY {CORRELATION}"  # noqa: S608
+                " HAVING count(*) = 1)"
+            )
             query += f" LEFT JOIN {once} a ON a.{CORRELATION} = o.{CORRELATION} AND o.{CORRELATION} > 0"
             chosen |= {"call": "a.id", "process": "a.pid"}
         for ours, table, alias in _DETAILS:

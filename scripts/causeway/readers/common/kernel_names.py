@@ -74,6 +74,8 @@ _EXCHANGES_TOKENS = re.compile(
 """Ranges around launches that say the same; `dispatch(F)` and `combine(B)` say forward and backward."""
 _GENERATED = re.compile(r"^triton_[a-z]+_fused_")
 """Kernels that PyTorch's compiler writes bear the names of operators around them; they communicate in none."""
+_TEXT = re.compile(r"(?<!:): ")
+"""A text rather than a name of C++, in which a colon is one of two."""
 _MEMORY = re.compile(
     r"^\[CUDA mem(?:cpy|set)|^Mem(?:cpy|set)\b|^hipMem(?:cpy|set)|^__amd_rocclr_(?:copy|fill)Buffer|^MEMORY_COPY_"
     r"|^Copy(?:Host|Device)To(?:Host|Device)\b|^FillBuffer\b",
@@ -181,7 +183,7 @@ def short_name(name: str) -> str:
     Kernels of Kokkos are named after their functor and its tag (`ParallelFor<PairLJCut, TagCompute>`). A name with a
     colon before a blank is a text, as tables have it (`K1: naive`), and stays.
     """
-    if name == UNNAMED or _MEMORY.search(name) or ": " in name:
+    if name == UNNAMED or _MEMORY.search(name) or _TEXT.search(name):
         return name
     qualified, arguments = qualified_name(name)
     last = qualified.rstrip(":").rsplit("::", 1)[-1] or qualified

@@ -357,10 +357,11 @@ class NsysReader(NsysTables):
                     multiprocessors=integer(multiprocessors),
                     memory_bytes=integer(memory),
                     clock_hz=integer(clock),
+                    gpu="0" if is_shared else None,
                 )
             elif part is not None:
                 self.sink.device(code, device, multiprocessors=part)
         for code, device in used:
-            identity = "0" if is_shared else identities.get((pids.get(code), device))
+            identity = identities.get((pids.get(code), device))
             if identity is not None:
                 self.sink.device(code, device, gpu=identity)

@@ -32,7 +32,7 @@ from causeway.readers.sink.sink import Sink
 TELEMETRY_ADVICE = "Name it in a sheet of telemetry (docs/telemetry.md), beside the export of a run."
 
 _DURATION = re.compile(
-    r"(?!.*(?:start|stamp))(?:[A-Za-z_][A-Za-z0-9_.]*_)?(?:duration|time|latency|elapsed|runtime)_(?:[num]?s|sec|seconds)",
+    r"(?!.*(?<!re)(?:start|stamp)(?:_time)?_(?:[num]?s|sec|seconds)$)(?:[A-Za-z_][A-Za-z0-9_.]*_)?(?:duration|time|latency|elapsed|runtime)_(?:[num]?s|sec|seconds)",
     re.IGNORECASE,
 )
 """Names of columns that hold how long something took, and in which unit."""
@@ -269,11 +269,11 @@ class TableReader:
 def _unit(name: str) -> str:
     """Return the unit of time that the name of a column ends in.
 
-    >>> _unit("duration_ns"), _unit("latency_us"), _unit("time_sec"), _unit("y"), _unit("launches")
+    >>> _unit("duration_ns"), _unit("latency_us"), _unit("Time_SEC"), _unit("y"), _unit("tokens_per_sec")
     ('ns', 'us', 's', '', '')
     """
-    ending = re.search(r"_(?:(ns|us|ms|s)|sec|seconds)$", name)
-    return (ending[1] or "s") if ending else ""
+    ending = re.search(r"(?<!_per)_(?:(ns|us|ms|s)|sec|seconds)$", name, re.IGNORECASE)
+    return (ending[1] or "s").lower() if ending else ""
 
 
 def numbers(column: pa.Array) -> pa.Array:

@@ -85,7 +85,7 @@ def _too_many(folders: Iterable[Path], free: int | None) -> str | None:
         return f"{has}is built for {MOST_EVENTS} at most"
     needed = EVENT_BYTES * events
     if free is not None and needed > free:
-        return f"{has}takes some {needed / 1e9:.3g} GB of the disk of results, which has {free / 1e9:.3g} GB free"
+        return f"{has}takes some {needed / 1e9:.3g} GB of the disk of results, more than it had free"
     return None
 
 

@@ -101,11 +101,14 @@ def test_other_numbers_of_threads_or_another_message_are_other_work():
     """A batch of twice the size was matched as "the only one", and its kernel claimed to be slower."""
     ours = {(512, 256, 9, None): 0}
     theirs = {(1024, 256, 9, None): 5}
-    assert match_configurations(ours, theirs, 2) == []
-    assert match_configurations(ours, theirs, 2, is_renamed=True) == [(0, 5, "the only one")]
+    assert match_configurations(ours, theirs, 2, threads=2) == match_configurations(ours, theirs, 2, threads=0) == []
+    assert match_configurations(ours, theirs, 2) == [(0, 5, "the only one")]
+    ours = {(1024, 256, 9, None): 0}  # of work-items: as many in blocks of another size
+    assert match_configurations(ours, {(1024, 128, 9, None): 5}, 2, threads=1) == [(0, 5, "the only one")]
+    assert match_configurations(ours, {(2048, 128, 9, None): 5}, 2, threads=1) == []
     ours = {(24, 512, 9, "message 25 bytes"): 0}
     theirs = {(24, 512, 9, "message 100 bytes"): 5}
-    assert match_configurations(ours, theirs, 2) == match_configurations(ours, theirs, 2, is_renamed=True) == []
+    assert match_configurations(ours, theirs, 2, threads=2) == match_configurations(ours, theirs, 2) == []
 
 
 def with_shapes(names, shapes, launches=None, order=None):

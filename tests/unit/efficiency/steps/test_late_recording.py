@@ -1,6 +1,7 @@
 """Recordings that begin while the device runs what was launched long before: by hand, and a real export."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ from efficiency_samples import export
 from step_samples import found
 
 from causeway.core.tables import table_metadata
+from causeway.efficiency.steps import step_parts
 from causeway.efficiency.steps.launch_moments import called_since
+from causeway.efficiency.steps.rank_steps import RankSteps
 from causeway.readers.normalise import normalise
 
 STEP_NS = 10_000
@@ -192,6 +195,27 @@ def test_the_device_of_a_real_export_is_half_a_second_behind(data, tmp_path):
         mine = np.array([row["duration_ns"] for row in rows if row["rank"] == rank["rank"]])
         assert np.median(np.abs(mine / np.median(mine) - 1)) < 0.05, "steps took 6 and 23 ms in turn"
         assert rank["confidence"] > 0.95
+
+
+def test_steps_of_a_device_never_overlap():
+    """Of ranges with pauses between them the next step began before the one before had ended, and its idle time was
+    wrong.
+    """
+    random = np.random.default_rng(7)
+    least = np.iinfo(np.int64).min
+    for _ in range(2_000):
+        n = int(random.integers(2, 7))
+        start = np.cumsum(random.integers(1, 30, n))
+        end = np.minimum(start + random.integers(1, 40, n), np.append(start[1:], 10**6))
+        first = np.maximum.accumulate(start + random.integers(0, 60, n))
+        last = first + random.integers(1, 90, n)
+        done = np.where(random.random(n) < 0.2, least, last - random.integers(0, 20, n))
+        tally = SimpleNamespace(
+            steps=RankSteps(rank=0, number=np.arange(n), start=start, end=end), first=first, last=last,
+            count=np.ones((n, 1)),
+        )  # fmt: skip
+        steps = step_parts._on_device(tally, done)
+        assert (steps.end[:-1] <= steps.start[1:]).all(), (start, end, first, last, done)
 
 
 def test_a_stream_that_is_ahead_does_not_shorten_steps(tmp_path):

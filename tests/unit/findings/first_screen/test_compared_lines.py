@@ -234,7 +234,7 @@ def test_kernels_of_other_work_are_not_the_same_launches():
     """A batch of twice the size was told as "The same launches take +81 %, beyond noise"."""
     reason = "none of the time is in configurations that both sides have: other work, which is no change of speed"
     row = kernel_row(before=MS, after=2 * MS, level="run", reason=reason, verdict="inconclusive")
-    assert said_of(document_of(), [row]) == [f"The same kernels take +100 %; {reason}."]
+    assert said_of(document_of(), [row]) == [f"As far as it is the same work, kernels take +100 %; {reason}."]
 
 
 def test_operators_of_other_work_are_told_with_their_calls():
@@ -251,7 +251,7 @@ def test_operators_of_other_work_are_told_with_their_calls():
         "candidate": {"calls": 9},
     }
     assert said_of(document_of(operators=operators), [row, calls]) == [
-        f"The same kernels take −17.0 %; {reason}.",
+        f"As far as it is the same work, kernels take −17.0 %; {reason}.",
         "The same operator calls take +36.0 % [+35.8, +36.2], beyond noise.",
     ]
     assert len(said_of(document_of(operators=operators | {"without_shapes": ["a"]}), [row, calls])) == 1

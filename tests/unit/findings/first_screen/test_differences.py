@@ -137,6 +137,11 @@ def test_a_gpu_that_works_in_a_part_of_the_run_alone_is_told(tmp_path):
     assert run_words.of_unused(fact, one) == "The GPU of rank 1 has no work in the last 50 ms of 99 ms (51 %)."
     assert unused_facts(tables(folders=[tmp_path]), run(elapsed_ns=99 * MS, parts={IDLE: 120 * MS})) == []
     assert unused_facts(tables(folders=[tmp_path, tmp_path]), one) == []
+    assert str(tmp_path) not in fact.query
+    many = run(devices=4, ranks=2, elapsed_ns=99 * MS)
+    assert run_words.of_unused(replace(fact, device=3), many).startswith("GPU 3 of rank 1 has no work")
+    written(tmp_path, "graphs", [{"rank": 1, "device": 1, "start_ns": 50 * MS, "duration_ns": 49 * MS}])
+    assert unused_facts(tables(folders=[tmp_path]), one) == []  # a graph is work
 
 
 def test_devices_of_a_process_with_uneven_work_are_told():
@@ -278,6 +283,8 @@ def test_a_launch_stands_out_beside_those_with_its_grid(tmp_path):
     assert outliers(tmp_path, [*steady, (0, 60)]) == []
     assert outliers(tmp_path, [(0, 30), (0, 20), (0, 50)] * 4 + [(0, 80)]) == []  # they differ that much
     assert outliers(tmp_path, [(0, 10)] * 12 + [(1, 90)] * 6) == []
+    two = [(0, 1)] * 12 + [(0, 50)] + [(1, 9)] * 12 + [(1, 40)]
+    assert outliers(tmp_path, two) == [(50 * MS, MS)]  # usual for the longest, not for the last
 
 
 def first_step(idle_ms, compute_ms, folder=None):
@@ -514,13 +521,17 @@ def test_kernels_that_all_become_slower_are_told_together(slower, is_said, tmp_p
     }
     for name, values in tables_of.items():
         pq.write_table(pa.table(values), tmp_path / f"{name}.parquet")
-    one = run(ranks=1, elapsed_ns=48 * MS)
+    one = run(ranks=1, devices=1, elapsed_ns=48 * MS)
     fact = work.drift_fact(tables(folders=[tmp_path]), one)
     assert (fact is not None) == is_said
     if fact is not None:
         assert work_words.of_drift(fact, one) == (
             "Kernels take 1.6 times as long in the second half of the run as in the first, nearly all of them:"
             " 7.2 ms more. Meanwhile gpc clock frequency changes from 1.41 to 0.88 GHz."
+        )
+        of_two = replace(fact, device=1, devices=2)
+        assert work_words.of_drift(of_two, run(ranks=2, devices=4)).startswith(
+            "Kernels of GPU 1 of rank 0, the most of 2 such GPUs, take 1.6 times"
         )
 
 

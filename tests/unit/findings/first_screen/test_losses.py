@@ -82,6 +82,9 @@ def test_sizes_of_a_small_part_of_the_copies_are_not_told_for_all():
     given = tables(efficiency=made.efficiency(copies=[direction | {"sized_ns": 12 * MS}]))
     fact = next(fact for fact in loss_facts(given, run()) if fact.part == "transfers")
     assert "788 ms host to device in 1 copy." in run_words.of_loss(fact, run())
+    direction = {"kind": 2, "copies": 1, "bytes": 64, "duration_ns": 0, "sized_ns": 0, "limit_gb_per_s": None}
+    copies = [direction, {**direction, "kind": 1, "duration_ns": 9 * MS, "sized_ns": 9 * MS}]
+    assert loss_facts(tables(efficiency=made.efficiency(copies=copies)), run())  # times of a coarse tick may be 0
 
 
 def test_ranks_that_wait_for_each_other_are_to_be_balanced():

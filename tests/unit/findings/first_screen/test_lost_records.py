@@ -46,7 +46,9 @@ def recorded(folder, calls, answered):
     """Write calls of a host, one after another, and work of those whose index is in `answered`."""
     names = [{"start_ns": 10 * at, "call": at, "rank": 0, "name": name} for at, name in enumerate(calls)]
     pq.write_table(pa.Table.from_pylist(names), folder / "calls.parquet")
-    pq.write_table(pa.table({"call": pa.array(list(answered), pa.int64())}), folder / "graphs.parquet")
+    work = {"call": pa.array(list(answered), pa.int64())}
+    work |= {name: pa.array([0] * len(work["call"])) for name in ("rank", "device", "start_ns", "duration_ns")}
+    pq.write_table(pa.table(work), folder / "graphs.parquet")
     given = tables(folders=[folder], waiting=[made.wait(800)])
     return given, [(fact.fault, fact.count) for fact in recording_facts(given)]
 

@@ -216,6 +216,7 @@ def test_any_symbol_gives_a_name(text):
         ("_ZN5aiter4normEv", "_ZN5aiter4normEv"),
         ("void less<(a<b)>(int) const", "less"),
         ("K1: Baseline (interleaved, divergent)", "K1: Baseline (interleaved, divergent)"),  # a text of a table
+        ("void foo<A :: B>(int)", "foo"),
         # comparisons and shifts within parentheses are no brackets
         ("void ns::scan<((3)>(2)), int>(int)", "scan"),
         ("void ns::scan<&bar, (n > 3)>(int)", "scan"),

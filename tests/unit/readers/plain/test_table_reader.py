@@ -238,6 +238,8 @@ def test_a_column_of_kernels_may_be_called_as_profilers_call_it(tmp_path, column
         ("time,clock", None),
         ("N,time_sec", "time_sec"),
         ("start_time_ns,duration_ns", "duration_ns"),
+        ("startup_time_ms,n", "startup_time_ms"),
+        ("stamp_time_ns,n", None),
         ("kernel,Duration (us)", None),
         ("", None),
     ],

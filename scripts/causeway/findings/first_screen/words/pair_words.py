@@ -133,8 +133,10 @@ def _counted(value: float, unit: str) -> str:
     """
     if unit == "ratio":
         return setting_value(value, unit)
-    amount, rate, _ = unit.partition("/")
-    return quantity(value, amount) + (rate and "/s") if amount == "bytes" else quantity(value)
+    amount, rate, per = unit.partition("/")
+    if amount == "bytes":
+        return quantity(value, amount) + (rate and f"/{per}")
+    return quantity(value, unit if unit == "Hz" else "")
 
 
 def of_tail(detail: KernelDetail) -> str:

@@ -296,10 +296,18 @@ def of_turns(fact: differences.TurnsFact, run: RunFact) -> str:
     )
 
 
+def of_device(rank: int, device: int, run: RunFact) -> str:
+    """Return a device's name; empty where each rank has but one."""
+    if run.devices <= max(run.ranks, 1):
+        return ""
+    return f"GPU {device}" + (f" of rank {rank}" if run.ranks > 1 else "")
+
+
 def of_unused(fact: differences.UnusedFact, run: RunFact) -> str:
     """Return which GPU works in a part of the run alone."""
     when = f"in the {'last' if fact.is_behind else 'first'} {time(fact.ns)} of {time(run.elapsed_ns)}"
-    return f"The GPU of rank {fact.rank} has no work {when} ({percent(fact.ns / run.elapsed_ns)})."
+    which = of_device(fact.rank, fact.device, run) or f"The GPU of rank {fact.rank}"
+    return f"{which} has no work {when} ({percent(fact.ns / run.elapsed_ns)})."
 
 
 def of_uneven(fact: differences.UnevenFact, run: RunFact) -> str:

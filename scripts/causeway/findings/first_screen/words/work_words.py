@@ -13,7 +13,7 @@ from causeway.findings.first_screen.run_facts import (
     MOST_OF_RUN,
     RunFact,
 )
-from causeway.findings.first_screen.words.run_words import percent
+from causeway.findings.first_screen.words.run_words import of_device, percent
 from causeway.findings.first_screen.work import DriftFact, TableCause, VariationFact, WorkFact
 
 
@@ -161,9 +161,11 @@ def _clock(clock: tuple[str, float, float] | None) -> str:
 
 def of_drift(fact: DriftFact, run: RunFact) -> str:
     """Return by how much all kernels are slower in the second half of a device's time, and the clock that falls."""
-    kernels = f"Kernels of rank {fact.rank}" if run.ranks > 1 else "Kernels"
+    of = of_device(fact.rank, fact.device, run) or (f"rank {fact.rank}" if run.ranks > 1 else "")
+    also = f", the most of {fact.devices} such GPUs," if fact.devices > 1 else ""
     return (
-        f"{kernels} take {significant(fact.times)} times as long in the second half of the run as in the first,"
+        f"Kernels{of and f' of {of}'}{also} take {significant(fact.times)} times as long in the second half of the run"
+        f" as in the first,"
         f" nearly all of them: {time(fact.cost_ns)} more.{_clock(fact.clock)}"
     )
 
