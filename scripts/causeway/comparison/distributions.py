@@ -211,7 +211,8 @@ def other_shapes(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:
         if not all(totals):
             continue  # kernels of a table need not have launches
         longest = [max(own, key=lambda number, own=own: own[number].time_ns) for own in totals]  # type: ignore[misc]
-        shapes = (side.main.configurations[number][1] for side, number in zip(sides, longest, strict=True))
+        whole = [side.main.configurations[number][1] for side, number in zip(sides, longest, strict=True)]
+        shapes = [(*shape[: len(LAUNCH_SHAPE)], shape[-1]) for shape in whole]  # settings of tables lie between
         name = sides[1].main.kernels.names[match.candidate]
         rows += [
             {"kernel": name, "column": column, "baseline": before, "candidate": after}

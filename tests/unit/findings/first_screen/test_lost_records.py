@@ -38,7 +38,7 @@ def test_kernels_without_names_may_be_communication():
     """An export without its table of strings: its exchanges counted as compute, and nothing said so."""
     issues = [{"kind": "missing_name", "count": 4000, "export": "e0", "detail": ""}]
     given = tables(quality=made.quality(issues=issues))
-    said = ["4,000 launches have no kernel name: communication cannot be distinguished from compute."]
+    said = ["4,000 launches without a kernel name: communication cannot be distinguished from compute."]
     assert answers(given, "Recording") == said
 
 

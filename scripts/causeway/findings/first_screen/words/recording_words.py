@@ -42,7 +42,7 @@ FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
         f"Durations of {counted(fact.count, 'launch')} are impossible and were cut at the next start."
     ),
     "missing_name": lambda fact: (
-        f"{counted(fact.count, 'launch')} have no kernel name: communication cannot be distinguished from compute."
+        f"{counted(fact.count, 'launch')} without a kernel name: communication cannot be distinguished from compute."
     ),
     "overlapping_launches": lambda fact: (
         f"{counted(fact.count, 'launch')} end after later ones of their queue: their durations may be too long, and"
