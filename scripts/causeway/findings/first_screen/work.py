@@ -511,13 +511,14 @@ def drift_fact(tables: RunTables, run: RunFact) -> DriftFact | None:
     """
     query = HALVES.format(fewest=FEWEST_IN_HALF, most=MOST_RETURN, least=LEAST_TREND, alike=ALIKE)
     facts = []
-    for folder in tables.folders if tables.is_timed else ():
-        if (folder / "launches.parquet").is_file():
+    with closing(bounded_database()) as base:  # one for all: to open it costs more than a query of a small export
+        for folder in tables.folders if tables.is_timed else ():
+            if not (folder / "launches.parquet").is_file():
+                continue
             given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
-            given["class"] = COMMUNICATION_KERNEL
-            with closing(bounded_database()) as base:
-                rows = base.execute(query, given).fetchall()
-            for rank, device, begin, end, times, cost in rows:
+            for rank, device, begin, end, times, cost in base.execute(
+                query, given | {"class": COMMUNICATION_KERNEL}
+            ).fetchall():
                 tenth = (end - begin) // 10
                 clock = _clock(folder, rank, device, (begin, begin + tenth), (end - tenth, end), True)
                 facts.append(DriftFact(rank=rank, device=device, times=times, cost_ns=round(cost), clock=clock))
