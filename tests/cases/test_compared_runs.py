@@ -56,7 +56,7 @@ def test_pages_have_the_full_names_and_the_change(named):
     assert "__omp_offloading_2d_77ab31c__Z6relaxPdS_i_l42" in page
     assert "other numbers of the build" in page
     lines = named.answers("Compared")
-    assert any(line.startswith("Run 219 ms to 255 ms (+16 %)") for line in lines)
+    assert any(line.startswith("Run 219 ms to 255 ms (+16.3 %)") for line in lines)
     assert all(html.escape(line, quote=False) in page for line in lines), "the page says what the first screen says"
     headlines = [one["headline"] for one in named.findings() if one["kind"] == "comparison"]
     assert any("slower" in one and "+29.9 %" in one for one in headlines)

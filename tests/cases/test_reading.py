@@ -83,7 +83,7 @@ def test_an_unclosed_quotation_costs_its_row_and_is_said(name, analysed, check, 
     first, second = printed.splitlines()[:2]
     assert first.endswith("partial")
     assert "a quotation opens in line 502" in second
-    assert "1,999 launches with counters" in printed
+    assert "1,999 rows" in printed
     done = analysed(tmp_path / f"{name}.csv")
     document = capabilities(done)
     assert (document["status"], document["tables"]["counters"]) == ("partial", 1999)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from causeway.core.formatting import changed_by, count, elided, quantity, time
+from causeway.core.names.build_numbers import without_build_numbers
 from causeway.core.names.kernel_words import LONGEST
 from causeway.core.queries import cell
 from causeway.core.schemas import Row
@@ -238,7 +239,9 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         other_work=other_work,
         warm_up=[side.warm_up for side in sides],
         former={
-            row["candidate"]: row["baseline"] for row in document["matches"] if row["candidate"] and row["baseline"]
+            row["candidate"]: row["baseline"]
+            for row in document["matches"]
+            if row["candidate"] and row["baseline"] and len({without_build_numbers(row[side]) for side in SIDES}) > 1
         },
         is_alike=_is_alike(rows, document),
         idle_shares=_idle_shares(document, rows),

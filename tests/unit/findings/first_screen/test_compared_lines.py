@@ -263,6 +263,12 @@ def test_a_kernel_is_told_with_its_former_name():
     match = {"baseline": "ampere_sgemm_128x128_nn", "candidate": part["kernel"]}
     (said,) = said_of(document_of(decomposition=[part], matches=[match]), [])
     assert "cuBLAS GEMM bf16 NN, tile 128x128, before cuBLAS GEMM f32 NN, tile 128x128, 50 ms to 10 ms" in said
+    built = {
+        "baseline": "__omp_offloading_31_18a8104__Z5relaxv_l42",
+        "candidate": "__omp_offloading_2d_77ab31c__Z5relaxv_l42",
+    }
+    (said,) = said_of(document_of(decomposition=[part | {"kernel": built["candidate"]}], matches=[built]), [])
+    assert "before" not in said  # another build has other numbers
 
 
 def test_steps_that_warm_up_in_one_run_alone_are_told():
