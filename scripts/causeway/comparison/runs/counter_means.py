@@ -46,7 +46,7 @@ def _add(sums: dict[str, dict[CountedMetric, tuple[float, int]]], folder: Path) 
     """Add sum and number of the values of each counter of an export, by kernel."""
     names = read_table(folder / "kernels.parquet", "kernels", ["kernel", "name"])
     configurations = read_table(folder / "configurations.parquet", "configurations", ["configuration", "kernel"])
-    kernels = dict(zip(*(names[key].to_pylist() for key in ("kernel", "name")), strict=True))
+    names_of = dict(zip(*(names[key].to_pylist() for key in ("kernel", "name")), strict=True))
     table = read_table(folder / "counters.parquet", "counters")
     columns = [
         field.name
@@ -56,10 +56,12 @@ def _add(sums: dict[str, dict[CountedMetric, tuple[float, int]]], folder: Path) 
         and pa.types.is_floating(field.type)
         and unit_of(field) not in OF_TIME
     ]
-    joined = table.select(["configuration", *columns]).join(configurations, "configuration")
+    kernels = dict(zip(*(configurations[key].to_pylist() for key in ("configuration", "kernel")), strict=True))
+    kernel = pa.array([names_of[kernels[number]] for number in table["configuration"].to_pylist()])
+    values = table.select(columns).append_column("kernel", kernel)
     measures = [(column, measure) for column in columns for measure in ("sum", "count")]
-    for row in joined.group_by("kernel").aggregate(measures).to_pylist():
-        own = sums.setdefault(kernels[row["kernel"]], {})
+    for row in values.group_by("kernel", use_threads=False).aggregate(measures).to_pylist():  # in the rows' order
+        own = sums.setdefault(row["kernel"], {})
         for column in columns:
             field = table.schema.field(column)
             raw = (field.metadata or {}).get(b"raw", b"").decode() or column
