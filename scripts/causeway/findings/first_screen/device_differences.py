@@ -179,9 +179,8 @@ class UnusedFact:
 
 USED = (
     "WITH work AS ({work}), used AS (SELECT rank, device, min(start_ns) AS first, max(start_ns + duration_ns) AS last"
-    " FROM work GROUP BY ALL) SELECT rank, device, first - min(first) OVER () AS before, max(last) OVER () - last AS"
-    " behind"
-    " FROM used ORDER BY greatest(before, behind) DESC, rank, device"
+    " FROM work GROUP BY ALL) SELECT rank, device, first - min(first) OVER () AS before, max(last) OVER () - last"
+    " AS behind FROM used ORDER BY greatest(before, behind) DESC, rank, device"
 )
 """How long each device of an export has no work yet, and none any more, while others have; the longest first."""
 

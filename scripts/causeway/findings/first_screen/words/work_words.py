@@ -165,8 +165,7 @@ def of_drift(fact: DriftFact, run: RunFact) -> str:
     also = f", the most of {fact.devices} such GPUs," if fact.devices > 1 else ""
     return (
         f"Kernels{of and f' of {of}'}{also} take {significant(fact.times)} times as long in the second half of the run"
-        f" as in the first,"
-        f" nearly all of them: {time(fact.cost_ns)} more.{_clock(fact.clock)}"
+        f" as in the first, nearly all of them: {time(fact.cost_ns)} more.{_clock(fact.clock)}"
     )
 
 
