@@ -6,6 +6,7 @@ these files again.
 """
 
 import functools
+import gc
 import hashlib
 import json
 import math
@@ -28,7 +29,10 @@ if sys.prefix != sys.base_prefix and "VIRTUAL_ENV" not in os.environ:
     os.environ |= {"PATH": os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()])}
 
 from causeway import GROUND
-from causeway.core.installation import MEMORY_POOL, PACKAGE
+from causeway.core.installation import MEMORY_POOL, PACKAGE, end_without_collection
+
+gc.freeze()  # Python does not look for cycles again in all that Snakemake has imported
+end_without_collection()
 
 os.environ |= {name: value for name, value in MEMORY_POOL.items() if name not in os.environ}  # before Arrow is loaded
 # Jobs speak one language, whatever the user's: MPI does not start where Turkish makes the capital of i another letter.

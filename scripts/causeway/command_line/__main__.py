@@ -37,7 +37,7 @@ from causeway.core.files.json_documents import read_json
 from causeway.core.files.listing import LISTING, read_listing
 from causeway.core.files.machine_errors import fault_behind, sentence
 from causeway.core.formatting import counted
-from causeway.core.installation import VERSION
+from causeway.core.installation import VERSION, end_without_collection
 from causeway.core.vocabulary import COMPARED, INCONCLUSIVE, NO_LIMIT
 from causeway.readers.common.kernel_names import clean_text
 
@@ -393,6 +393,7 @@ def _check_working_folder() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code, as the module's docstring lists them."""
+    end_without_collection()
     options = _parser().parse_args(arguments)
     try:
         _check_working_folder()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from causeway.core.errors import CausewayError
 from causeway.core.files.machine_errors import fault_behind, in_words
-from causeway.core.installation import keep_pandas_out
+from causeway.core.installation import end_without_collection, keep_pandas_out
 
 LOG = logging.getLogger("causeway")
 PROGRESS_EVERY_S = 5.0
@@ -31,6 +31,7 @@ def log_to(path: str | Path | None) -> None:
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s", "%H:%M:%S"))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.captureWarnings(True)
+    end_without_collection()
 
 
 @contextlib.contextmanager

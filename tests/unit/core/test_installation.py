@@ -60,3 +60,11 @@ def test_trees_alone_would_bring_pandas_and_a_search_does_without_it():
     fit = "from sklearn.ensemble import HistGradientBoostingRegressor as Trees\nTrees(max_iter=2).fit([[1], [2]], [1, 2])\n"
     assert said(f"import sys\n{search}{fit}{says}") == "False"
     assert said(f"import sys\nimport pandas as pd\n{search}print(pd.Series([1]).sum())") == "1"
+
+
+def test_a_process_that_writes_a_log_ends_without_looking_for_cycles():
+    """What is registered first runs last: by then all that Python would look at is frozen."""
+    last = (
+        "import atexit, gc\natexit.register(lambda: print(len(gc.get_objects()) < 100, gc.get_freeze_count() > 1000))\n"
+    )
+    assert said(f"{last}{JOB}pass") == "True True"
