@@ -36,10 +36,6 @@ def kernel(number=0, share=0.6, target_sum=4_000_000.0):
         "value_sum": 20_000_000.0,
         "robust_cv": 0.21,
         "variance_between": None,
-        "between_sum": None,
-        "size_variance": None,
-        "size_constant": None,
-        "size_slope": None,
     }
 
 
