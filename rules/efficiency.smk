@@ -45,8 +45,8 @@ rule measure_efficiency:
         link_window_us=config["bins"]["link_window_us"],
         options=[
             text
-            for name, value in config["efficiency"].items()
-            for text in (f"--{name.replace('_', '-')}", str(value))
+            for name in ("bins", "regions")
+            for text in (f"--{name}", str(config["efficiency"][name]))
         ],
     shell:
         "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks} --parts {params.parts:q}"

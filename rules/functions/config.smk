@@ -212,7 +212,7 @@ def binning_options():
         "launches-per-bin": bins["launches"],
         "seed": config["seed"],
     }
-    options |= {name.replace("_", "-"): bins[name] for name in ("mean", "configuration", "link", "link_window_us")}
+    options |= {name.replace("_", "-"): bins[name] for name in ("mean", "configuration", "link_window_us")}
     options |= {
         name.replace("_", "-"): ranking[name]
         for name in ("score", "keep_max_rows", "control_ratio", "control_min_rows")

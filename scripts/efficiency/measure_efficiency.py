@@ -23,7 +23,7 @@ MODULES = {
     "levels": ["causeway.levels.pyramid.build", "causeway.variability.rows.transfer_links"],
 }
 """The parts of this step, in their order, and what does each."""
-CHOICES = ("bins", "regions", "kernel_wait_ns", "small_kernel_us")
+CHOICES = ("bins", "regions")
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
@@ -32,10 +32,6 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--parts", nargs="+", choices=MODULES, default=["efficiency"], help="what to do, in this order")
     parser.add_argument("--bins", type=int, default=240, help="bins of time")
     parser.add_argument("--regions", type=int, default=12, help="regions of the code, at most")
-    parser.add_argument(
-        "--kernel-wait-ns", type=int, default=30, help="gaps shorter than this are the device's own delay"
-    )
-    parser.add_argument("--small-kernel-us", type=float, default=10, help="kernels shorter than this are small")
     parser.add_argument("--levels", type=json.loads, default={}, help="`levels` of the configuration, as JSON")
     parser.add_argument(
         "--link-window-us", type=float, default=50, help="a transfer may have ended this long before its launch"

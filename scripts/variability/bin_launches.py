@@ -26,7 +26,7 @@ MODULES = {
 }
 """The parts of this step, in their order, and what does each."""
 AS_GIVEN = (
-    *("dataset", "tables", "clocks", "out", "launches_per_bin", "score", "mean", "link", "configuration", "seed"),
+    *("dataset", "tables", "clocks", "out", "launches_per_bin", "score", "mean", "configuration", "seed"),
     *("keep_share", "keep_count", "keep_max_rows", "control_ratio", "control_min_rows", "workers"),
 )
 """Options that are settings as they stand."""
@@ -98,9 +98,6 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "--link-window-us", default="1000", help="how long before a launch its transfer may have ended, in microseconds"
-    )
-    parser.add_argument(
-        "--link", choices=["overlap", "correlation"], default="overlap", help="how a launch's transfer is found"
     )
     parser.add_argument("--features", nargs="*", default=[], help="columns whose statistics stand beside the target's")
     parser.add_argument(

@@ -62,23 +62,6 @@ def several_exports(folder, _):
     return TRACED, ["a", "b", "c"], [*options, "--more-widths-us", "10", "1000"]
 
 
-def linked_by_correlation(folder, _):
-    """Transfers stay with the launch that has their id, across chunks and shares."""
-    rng = np.random.default_rng(2)
-    n = 2000
-    launches = facts(rng, n, [0, 1], n * 900)
-    copies = transfers(rng, n // 2, [0, 1], n * 900)
-    launches["correlation"] = rng.integers(0, 60, n)
-    copies["correlation"] = rng.integers(0, 60, n // 2)
-    write_export(folder / "tables" / "a", launches, copies, row_group=173)
-    write_clocks(folder / "clocks.json", {"a": 0})
-    return (
-        TRACED,
-        ["a"],
-        ["--width-us", "50", "--control-min-rows", "0", "--link", "correlation", "--link-window-us", "400"],
-    )
-
-
 def full_row_groups(folder, _):
     """Ranks read whole row groups, cut others, and look back over transfers that began groups ago; kept rows fill
     several row groups.
@@ -151,7 +134,6 @@ def counters_of_two_ranks(folder, _):
 
 CASES = [
     several_exports,
-    linked_by_correlation,
     full_row_groups,
     real_export,
     real_export_with_means_per_rank,
@@ -233,7 +215,6 @@ def test_the_cases_are_what_they_are_meant_to_be(runs):
 
     assert rows(several_exports, "memory_stall", "bins")[0] > 50
     assert 0 < rows(several_exports, "kernel_variability", "kept")[0] < 4010
-    assert rows(linked_by_correlation, "memory_stall", "bins")[0] > 30
     assert rows(full_row_groups, "memory_stall", "bins")[0] == 392
     assert rows(full_row_groups, "kernel_variability", "kept")[1] > 2
     assert rows(real_export, "kernel_variability", "bins")[0] > 100

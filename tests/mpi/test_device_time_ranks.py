@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "tests" / "unit" / "variability"))
 from efficiency_samples import clocks, event, export
 from test_operator_summary import write_export as write_operators
 
-CHOICES = {"bins": 40, "regions": 5, "kernel_wait_ns": 30, "small_kernel_us": 1}
+CHOICES = {"bins": 40, "regions": 5}
 EXPORTS = 5
 RESULTS = {
     "measure_efficiency": ("efficiency.json", "efficiency.parquet"),
@@ -119,7 +119,7 @@ def test_the_results_are_of_all_exports(made, most_ranks):
     """Equal bytes of nothing would prove nothing."""
     most = str(most_ranks)
     document = read_json(made / "measure_efficiency" / most / "efficiency.json")
-    assert document["launch_path"]["launches"] == document["launch_path"]["called"] == 4 * 200 + 1500
+    assert document["launch_path"]["launches"] == 4 * 200 + 1500
     assert "step *" in json.dumps(document)
     assert len(document["shared"]) == 1
     assert CheckedParquet(made / "measure_efficiency" / most / "efficiency.parquet").metadata.num_rows > 40

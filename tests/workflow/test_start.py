@@ -91,7 +91,7 @@ def test_a_missing_sheet_is_named(folder):
 def test_every_choice_of_bins_and_ranking_reaches_the_program(folder):
     """Four workers for each rank; settings that have no effect any more are accepted."""
     settings = """
-bins: {width_us: 5000, launches: 9, features: [queue_ns, size], mean: rank, link: correlation, link_window_us: 7.5, more_widths_us: [1000, 20000],
+bins: {width_us: 5000, launches: 9, features: [queue_ns, size], mean: rank, link: overlap, link_window_us: 7.5, more_widths_us: [1000, 20000],
        assignment: round_robin, block: 3, workers: processes}
 ranking: {score: iqr, keep_count: 12, keep_max_rows: 99, control_ratio: 0.5, control_min_rows: 77}
 seed: 5
@@ -108,7 +108,6 @@ seed: 5
             "--features queue_ns size",
             "--mean rank",
             "--link-window-us 7.5",
-            "--link correlation",
         ),
         *(
             "--more-widths-us 1000 20000",

@@ -307,8 +307,8 @@ HOST_RATIOS = (
         label="parallel efficiency",
         short="parallel",
         abbreviation="PE",
-        formula="useful / (useful + mpi + omp + gpu)",
-        meaning="useful / (useful + mpi + omp + gpu).",
+        formula="useful / (useful + mpi + gpu)",
+        meaning="useful / (useful + mpi + gpu).",
         section="Hosts",
     ),
     Ratio(
@@ -316,8 +316,8 @@ HOST_RATIOS = (
         label="device offload efficiency",
         short="offload",
         abbreviation="DO",
-        formula="(useful + omp) / (useful + omp + gpu)",
-        meaning="(useful + omp) / (useful + omp + gpu).",
+        formula="useful / (useful + gpu)",
+        meaning="useful / (useful + gpu).",
         section="Hosts",
     ),
     Ratio(
@@ -325,7 +325,7 @@ HOST_RATIOS = (
         label="MPI parallel efficiency",
         short="MPI",
         abbreviation="MPE",
-        formula="non / E, non = E - (mpi + mpiw) / C",
+        formula="non / E, non = E - mpi / C",
         meaning="Share of the time outside MPI; null without MPI.",
         section="Hosts",
     ),
@@ -344,7 +344,7 @@ HOST_RATIOS = (
         label="MPI communication efficiency",
         short="comm.",
         abbreviation="MCE",
-        formula="maxnon / E, maxnon = E - min over ranks of (mpi + mpiw) / C",
+        formula="maxnon / E, maxnon = E - min over ranks of mpi / C",
         meaning="Share of the time outside MPI of the rank with the least MPI; null without MPI.",
         parent=MPI_PARALLEL,
         section="Hosts",
@@ -407,9 +407,6 @@ each device, summed.
 
 TREE_LEVELS = {"node": "nodes", "rank": "ranks", "device": "devices", "region": "regions"}
 """Parts of a dataset that have trees of their own: what one is called, and the key of all of them."""
-
-IDLE_CAUSES = {"host": "waits for the host", "kernel_wait": "lies between two kernels", "other": "has other reasons"}
-"""Why a device is idle, in the order of the columns of a sweep; the words continue "of the idle time ... %"."""
 
 REPLAYED_CHANGES = {
     "nothing": "nothing changed",

@@ -16,11 +16,19 @@ from causeway.efficiency.device_time import regions
 from causeway.efficiency.device_time.compared_time import ComparedTime, common_time, compared_time, ranks_in_common
 from causeway.efficiency.device_time.event_streams import LaunchSums
 from causeway.efficiency.device_time.launch_shapes import launch_shapes, rows_of
-from causeway.efficiency.device_time.measure import COPY_KINDS, Limits, Measured, Opened, Windows, measure, open_export
+from causeway.efficiency.device_time.measure import (
+    COPY_KINDS,
+    PATH_FIELDS,
+    Measured,
+    Opened,
+    Windows,
+    measure,
+    open_export,
+)
 from causeway.efficiency.device_time.migrations import migration_facts, migrations_of
 from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
 from causeway.efficiency.device_time.states import STATES
-from causeway.efficiency.device_time.sweep import CAUSES, COPY_FIELDS, PATH_FIELDS
+from causeway.efficiency.device_time.sweep import COPY_FIELDS
 from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_from
 from causeway.efficiency.trees.assemble import MeasuredDataset, document, role_balance, table
 from causeway.events.event_blocks import recorded_spans
@@ -63,7 +71,7 @@ def measure_efficiency(
         Folders of tables, in the sheet's order.
     clocks_file : Path
     choices : mapping
-        bins, regions, kernel_wait_ns, small_kernel_us, as the configuration has them.
+        bins and regions, as the configuration has them.
     out_json, out_table : Path
     ranks : Ranks or None
         The processes that share the work; None for this one alone. Rank 0 writes.
@@ -74,7 +82,6 @@ def measure_efficiency(
         On all ranks, if anything failed on one.
     """
     ranks = ranks or Ranks()
-    limits = Limits(choices["kernel_wait_ns"], round(1000 * choices["small_kernel_us"]))
     with ranks.together():
         document_of_clocks = read_json(clocks_file)
         clocks = clocks_of(document_of_clocks)
@@ -111,7 +118,7 @@ def measure_efficiency(
             clock = clocks[export.export]
             within = chosen.regions_within(clock)
             own = chosen.windows(export, clock)
-            measured[index] = measure(export, names, clock.own(edges), limits, windows=own, regions_within=within)
+            measured[index] = measure(export, names, clock.own(edges), windows=own, regions_within=within)
             works[index] = work_from(export.folder, measured[index].launches)
             if measured[index].copies[:, list(MIGRATIONS), 0].any():
                 moved[index] = migrations_of(export.folder)
@@ -132,7 +139,7 @@ def measure_efficiency(
                 row for export in opened for row in rows_if_there(export.folder, "devices", ["rank", "device", "name"])
             ]
             names_of = {(row["rank"], row["device"]): row["name"] for row in devices}
-            efficiency = document(name, dataset, document_of_clocks, edges, limits.small_kernel_ns, names_of)
+            efficiency = document(name, dataset, document_of_clocks, edges, names_of)
             efficiency["roles"] = role_balance(
                 dataset, [(role.ranks, role.kernels) for role in roles], different_work(roles)
             )
@@ -157,12 +164,11 @@ def _nothing() -> Measured:
         opened=Opened(export="", folder=Path(), node=None, windows={}, devices=[], graphs={}),
         windows={},
         total=np.zeros((0, STATES), np.int64),
-        idle=np.zeros((0, len(CAUSES)), np.int64),
         binned=np.zeros((0, 1, STATES), np.int64),
         within=np.zeros((0, 0, STATES), np.int64),
-        path=np.zeros((0, len(PATH_FIELDS)), np.int64),
+        events=np.zeros(0, np.int64),
         copies=np.zeros((0, COPY_KINDS, len(COPY_FIELDS)), np.int64),
-        streams={},
+        path=np.zeros(len(PATH_FIELDS), np.int64),
         host={},
         region_ns={},
     )

@@ -12,7 +12,7 @@ from tests.unit.waiting.graph_samples import path_rows
 
 from causeway.core.clock import Clock
 from causeway.core.tables import read_json
-from causeway.efficiency.device_time.measure import Limits, measure, open_export
+from causeway.efficiency.device_time.measure import measure, open_export
 from causeway.waiting.graph.link_ranks import linked
 from causeway.waiting.graph.linked_graph import read_graph
 from causeway.waiting.idle.export_pass import explain_export
@@ -32,7 +32,7 @@ def idle_is_exact(folder):
     """Return whether the reasons of each device add up to its idle time."""
     found = explain_export(folder, {})
     opened = open_export(folder)
-    total = measure(opened, [], np.array([0, 1]), Limits()).total
+    total = measure(opened, [], np.array([0, 1])).total
     sums = Counter()
     for key, ns in found.totals.whole.items():
         sums[found.devices[key[0]]] += ns

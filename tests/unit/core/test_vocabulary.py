@@ -20,7 +20,6 @@ WRITTEN_ONCE = {
     vocabulary.COMM_AWARE,
     *(ratio.name for ratio in (*vocabulary.DEVICE_RATIOS, *vocabulary.HOST_RATIOS, *vocabulary.SERIES_RATIOS)),
     *(words for part in vocabulary.WATERFALL for words in (part.label, part.loss) if words),
-    *vocabulary.IDLE_CAUSES.values(),
     *vocabulary.FOR_THE_WORSE[1:3],
     *vocabulary.FOR_THE_BETTER[1:3],
 }
@@ -105,11 +104,6 @@ def test_schemas_have_the_flavours_losses_and_components():
     )
     assert set(document["properties"]["waterfall_ns"]["properties"]) == {part.name for part in vocabulary.WATERFALL}
     assert set(vocabulary.TREE_LEVELS.values()) <= set(document["$defs"]["flavour"]["properties"])
-    idle = {f"idle_{cause}_ns" for cause in vocabulary.IDLE_CAUSES}
-    assert {name for name in document["$defs"]["breakdown"]["properties"] if name.startswith("idle_")} == {
-        *idle,
-        "idle_ns",
-    }
     variance = schema("stragglers")["properties"]["variance"]["oneOf"][1]["properties"]
     for shares in ("shares", "within"):
         parts = variance[shares]["properties"]
@@ -125,7 +119,7 @@ def test_every_ratio_has_a_formula_and_every_formula_a_ratio():
     assert set(DEVICE_FORMULAS) == set(vocabulary.DEVICE_RATIO_NAMES)
     assert set(HOST_FORMULAS) == {ratio.name for ratio in vocabulary.HOST_RATIOS}
     assert set(HOST_FORMULAS) <= set(host_tree(0, []))
-    assert set(host_tree(0, [])) >= {"useful_ns", "gpu_ns", "omp_ns", "mpi_ns"}
+    assert set(host_tree(0, [])) >= {"useful_ns", "gpu_ns", "mpi_ns"}
     run = {"kernel_ns": 1, "n_devices": 1, vocabulary.PARALLEL: 1.0}
     assert set(scalability(run, run, weak=False)) == {ratio.name for ratio in vocabulary.SERIES_RATIOS[1:]}
 

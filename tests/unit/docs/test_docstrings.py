@@ -35,7 +35,7 @@ MISSING = {
     "simulate": 2,
     "variability": 1,
     "variability/bins": 29,
-    "variability/rows": 63,
+    "variability/rows": 61,
 }
 """Folders in which something is missing, and how much."""
 ARRAY = re.compile(r"\b(?:np\.)?ndarray\b")

@@ -7,7 +7,7 @@ from causeway.efficiency.measure_efficiency import measure_efficiency
 from causeway.readers.normalise import normalise
 
 HEAD = '"Kind","Direction","Source_Agent_Id","Destination_Agent_Id","Correlation_Id","Start_Timestamp","End_Timestamp"'
-CHOICES = {"bins": 10, "regions": 5, "kernel_wait_ns": 5, "small_kernel_us": 0.015}
+CHOICES = {"bins": 10, "regions": 5}
 
 
 def test_copies_without_launches_have_a_device_and_times(tmp_path):

@@ -41,7 +41,7 @@ def ours(tmp_path_factory):
             folder = tmp_path_factory.mktemp("hta") / "0"
             normalise(FILES[name], folder, export="0", source=name)
             opened = measure.open_export(folder)
-            known[name] = measure.measure(opened, [], np.array([0, 1]), measure.Limits(kernel_wait_ns=30))
+            known[name] = measure.measure(opened, [], np.array([0, 1]))
         return known[name]
 
     return read
@@ -57,7 +57,7 @@ def test_temporal_breakdown_and_overlap(ours, name):
     times = {part: int(states.time_in(total, part)) for part in states.SETS}
     mine = {"kernel_us": stop - begin, "idle_us": int(total[0]), "compute_us": times["compute"]}
     mine["non_compute_us"] = times["busy"] - times["compute"]
-    allowed = 1e-3 + 0.25 * found.path[0, 0] * theirs["step_us"]  # HTA keeps microseconds as float64
+    allowed = 1e-3 + 0.25 * found.path[0] * theirs["step_us"]  # HTA keeps microseconds as float64
     for what, value in mine.items():
         assert value / 1000 == pytest.approx(theirs[what], abs=allowed), what
     share = 100 * times["overlap"] / times["communication"] if times["communication"] else None
@@ -109,27 +109,6 @@ def test_with_the_host_operators_that_hta_counts_its_breakdown_is_ours(ours, nam
     assert {what: value / 1000 for what, value in found.items()} == pytest.approx(
         {what: theirs[what] for what in found}, abs=allowed
     )
-
-
-@pytest.mark.parametrize("name", COMPARED)
-def test_idle_time_by_cause_of_each_stream(ours, name):
-    found = ours(name)
-    theirs = REFERENCE[name]
-    streams = {
-        str(stream): dict(zip(measure.STREAM_FIELDS, row.tolist(), strict=True))
-        for (_, _, stream), row in found.streams.items()
-    }
-    assert set(streams) == set(theirs["idle_by_stream_us"])
-    for stream, by_cause in theirs["idle_by_stream_us"].items():
-        mine = streams[stream]
-        sums = {
-            "host_wait": mine["host_ns"],
-            "kernel_wait": mine["kernel_wait_ns"] - mine["overlap_ns"],
-            "other": mine["other_ns"],
-        }
-        for cause, value in sums.items():
-            allowed = 0.006 + mine["events"] * theirs["step_us"]
-            assert value / 1000 == pytest.approx(by_cause.get(cause, 0.0), abs=allowed), (stream, cause)
 
 
 def test_every_trace_is_compared_or_left_out_for_a_reason():

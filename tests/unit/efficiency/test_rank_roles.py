@@ -16,7 +16,7 @@ from causeway.readers.normalise import normalise
 from lab.parallel_job import KINDS, write_parallel_job
 from support import DATA
 
-CHOICES = {"bins": 8, "regions": 0, "kernel_wait_ns": 30, "small_kernel_us": 10}
+CHOICES = {"bins": 8, "regions": 0}
 
 
 def folders_of(job, folder):

@@ -23,7 +23,7 @@ from causeway.plotting.overview.time_lost import where_the_time_goes
 folder = Path(sys.argv[1])
 export(folder / "0", 0, [(10, 40), (30, 60)], [(55, 70)], ranges=[(0, 100)])
 clocks(folder / "clocks.json", {"0": 0})
-choices = {"bins": 2, "regions": 5, "kernel_wait_ns": 5, "small_kernel_us": 0.015}
+choices = {"bins": 2, "regions": 5}
 measure_efficiency("d", [folder / "0"], folder / "clocks.json", choices, folder / "efficiency.json", folder / "efficiency.parquet")
 document = read_json(folder / "efficiency.json")
 table = read_table(folder / "efficiency.parquet", "efficiency")

@@ -77,7 +77,7 @@ def test_levels_and_windows(run):
 
 def test_efficiency(run):
     folder, folders, aligned, origin = run
-    choices = {"bins": 1000, "regions": 0, "kernel_wait_ns": 5, "small_kernel_us": 1}
+    choices = {"bins": 1000, "regions": 0}
     paths = (folder / "efficiency.json", folder / "efficiency.parquet")
     measure_efficiency("d", list(folders.values()), folder / "clocks.json", choices, *paths)
     document = read_json(paths[0])

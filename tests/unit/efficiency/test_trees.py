@@ -12,7 +12,6 @@ from causeway.core.vocabulary import BALANCE, COMMUNICATION, HIDDEN_COPIES, ORCH
 from causeway.efficiency.trees.trees import (
     DeviceTime,
     HostTime,
-    classic,
     device_tree,
     host_tree,
     scalability,
@@ -112,13 +111,6 @@ def test_without_mpi_there_is_no_mpi_tree():
     )
 
 
-def test_openmp_losses_are_no_device_loss():
-    tree = host_tree(100, [HostTime(4, 200, 100, 60, mpi_worker_ns=20, omp_ns=20)])
-    assert tree["parallel_efficiency"] == pytest.approx(200 / 380)
-    assert tree["device_offload_efficiency"] == pytest.approx(220 / 320)
-    assert tree["mpi_parallel_efficiency"] == 0.8
-
-
 def test_published_numbers_agree_with_the_product():
     """LLaMA fine-tuning on 128 GPUs: LB 0.728 x Comm 0.795 x Orch 0.824, published as Par. Eff 0.476.
 
@@ -174,8 +166,7 @@ def test_nothing_measured_is_not_a_number():
     assert device_tree(100, [DeviceTime(0, 0, 0)])[LB] is None
 
 
-def test_classic_and_scalability():
-    assert classic(100, [50, 20]) == {"parallel_efficiency": 0.35, "load_balance": 0.7, "communication_efficiency": 0.5}
+def test_scalability():
     first = {"kernel_ns": 800, "n_devices": 2, "parallel_efficiency": 0.8}
     second = {"kernel_ns": 1000, "n_devices": 4, "parallel_efficiency": 0.5}
     assert scalability(first, second, weak=False) == {"computation_scalability": 0.8, "global_efficiency": 0.4}

@@ -233,16 +233,9 @@ def test_components_of_variance(tmp_path):
     assert found["within"]["rank"] == pytest.approx(
         found["shares"]["rank"]
     )  # one configuration: all of the variance is within it
-    assert (
-        found["lanes"][2]["deviation"]["low"]
-        > 0.06
-        > max(lane["deviation"]["high"] for lane in found["lanes"] if lane["rank"] != 2)
-    )
     steps = np.exp(0.2 * (np.arange(4000) >= 2000))
     found, shares = variance(tmp_path / "time", {rank: 1000 * values * steps for rank, values in noise.items()})
     assert shares["time"] == pytest.approx(0.5, abs=0.05)  # 0.1^2 of noise, (0.2 / 2)^2 of the step
-    assert found["change_points_ns"] == [pytest.approx(20_000_000, abs=1_300_000)]
-    assert found["trend_per_hour"]["low"] > 0
 
 
 def test_what_varies_in_no_way_has_no_shares(tmp_path):
@@ -251,12 +244,6 @@ def test_what_varies_in_no_way_has_no_shares(tmp_path):
         found, shares = variance(tmp_path / name, durations)
         assert set(shares.values()) == {None}
         assert {share["value"] for share in found["within"].values()} == {None}
-    assert found["change_points_ns"] == []
-    assert variance(tmp_path / "two", {0: [500, 600]})[0]["trend_per_hour"] == {
-        "value": None,
-        "low": None,
-        "high": None,
-    }
 
 
 def test_few_launches_do_not_seem_to_vary_over_time(tmp_path):

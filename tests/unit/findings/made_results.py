@@ -36,10 +36,6 @@ def kernel(number=0, share=0.6, target_sum=4_000_000.0):
         "value_sum": 20_000_000.0,
         "robust_cv": 0.21,
         "variance_between": None,
-        "between_sum": None,
-        "size_variance": None,
-        "size_constant": None,
-        "size_slope": None,
     }
 
 
@@ -108,13 +104,8 @@ def efficiency(**changes):
     """An `efficiency.json` of two devices over 1 s, as far as findings read it."""
     parts = {"useful": 1_000_000_000, "communication": 0, "transfers": 10_000_000, "outside": 200_000_000}
     parts["orchestration"] = 2_000_000_000 - sum(parts.values())
-    device = {
-        "idle_host_ns": 300_000_000,
-        "idle_kernel_wait_ns": 100_000_000,
-        "idle_other_ns": 0,
-        "exposed_memory_ns": 9_000_000,
-    }
-    path = {"launches": 4000, "small_share": 0.5, "small_time_share": 0.125, "small_kernel_ns": 10_000}
+    device = {"exposed_memory_ns": 9_000_000}
+    path = {"launches": 4000}
     found = {
         "dataset": "demo",
         "why": None,

@@ -13,7 +13,7 @@ from causeway.efficiency.measure_efficiency import measure_efficiency
 from causeway.inputs.session_clocks import align
 from support import few
 
-CHOICES = {"bins": 10, "regions": 2, "kernel_wait_ns": 30, "small_kernel_us": 10}
+CHOICES = {"bins": 10, "regions": 2}
 N = 60
 
 

@@ -24,7 +24,7 @@ DURATION = 1000
 GAP = 50_000
 TRACE_GAP = 2_000
 RULED_OUT = {"time_line", "queue_delay", "overlap", EFFICIENCY, STRAGGLERS}
-CHOICES = {"bins": 10, "regions": 2, "kernel_wait_ns": 30, "small_kernel_us": 10}
+CHOICES = {"bins": 10, "regions": 2}
 COUNTED = (
     "Correlation_Id,Dispatch_Id,Agent_Id,Queue_Id,Process_Id,Thread_Id,Grid_Size,Kernel_Name,Workgroup_Size,"
     "Counter_Name,Counter_Value,Start_Timestamp,End_Timestamp"

@@ -12,7 +12,7 @@ from causeway.inputs.quality import check
 from causeway.variability.rows.transfers import transfers_of
 
 LONG = [{"classes": ["communication"]}, {"classes": ["compute"], "min_duration_us": 50}]
-CHOICES = {"bins": 10, "regions": 2, "kernel_wait_ns": 30, "small_kernel_us": 10}
+CHOICES = {"bins": 10, "regions": 2}
 
 
 @pytest.fixture(scope="module")

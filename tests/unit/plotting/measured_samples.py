@@ -50,9 +50,6 @@ def breakdown(time, rank):
         "elapsed_ns": E,
         "idle_ns": idle,
         "non_compute_ns": 20 * MS,
-        "idle_host_ns": idle - 3 * MS - rank,
-        "idle_kernel_wait_ns": 2 * MS,
-        "idle_other_ns": MS + rank,
         "overlap_ratio": None,
     }
 
@@ -70,17 +67,10 @@ def efficiency_of(dataset, ranks, origin=0):
     path = {
         "launches": 24_000,
         "kernel_ns": sum(busy),
-        "small": 8_000,
-        "small_ns": 3 * MS,
-        "called": 0,
-        "call_ns": 0,
         "queued": 0,
         "queue_ns": 0,
-        "total_ns": 0,
-        "small_share": 1 / 3,
-        "small_time_share": 0.0123,
-        "longest_queue": None,
-    } | dict.fromkeys(("mean_call_ns", "mean_queue_ns", "mean_kernel_ns", "mean_total_ns", "mean_queue_length"))
+        "mean_queue_length": None,
+    }
     copies = [
         {
             "rank": rank,
@@ -111,10 +101,9 @@ def efficiency_of(dataset, ranks, origin=0):
         "clocks": {"method": "one_export", "residual_ns": None, "reason": "one export of 4 ranks"},
         "host": host,
         **{name: flavour(ranks, busy) for name in ("device", "talp", "comm_aware")},
-        "classic": {"parallel_efficiency": None, "load_balance": None, "communication_efficiency": None},
         "waterfall_ns": parts,
         "breakdown": {f"{rank}/0": breakdown(time, rank) for rank, time in enumerate(busy)},
-        "launch_path": path | {"mean_kernel_ns": 1.5, "small_kernel_ns": 10_000, "devices": {}},
+        "launch_path": path,
         "copies": copies,
         "shared": [
             {
@@ -191,7 +180,6 @@ def stragglers_of(dataset, ranks):
         entry.pop("why", None)
     two = one | {"communicator": None, "verdict": "inconclusive", "reason": "nobody", "waiting_ns": 0, "ranks": calm}
     matrix = [[0] * ranks for _ in range(ranks)]
-    lane = {"rank": 3, "device": 0, "launches": 9, "deviation": {"value": 0.1, "low": 0.05, "high": 0.15}}
     share = {"value": 0.001, "low": 0.0005, "high": 0.0015}
     shares = {
         "configuration": {"value": 0.98, "low": 0.97, "high": 0.99},
@@ -199,16 +187,14 @@ def stragglers_of(dataset, ranks):
         "rest": share | {"value": 0.017},
     }
     shares |= dict.fromkeys(("run", "node", "rank", "time"), share)
-    variance = {"launches": 24_000, "configurations": 22, "seed": 1, "change_points_ns": [5, 9], "shares": shares}
-    variance |= {"shapeless_launches": 6_000}
-    variance |= {"within": {key: share for key, share in shares.items() if key != "configuration"}, "lanes": [lane]}
+    variance = {"launches": 24_000, "configurations": 22, "seed": 1, "shares": shares}
+    variance |= {"within": {key: share for key, share in shares.items() if key != "configuration"}}
     return {
         "dataset": dataset,
         "groups": [one | {"ranks": entries, "matrix_ns": matrix}, two | {"matrix_ns": matrix}],
         "notes": ["3 collectives could not be matched"],
         "clocks": {"method": "collective_ends", "residual_ns": 678, "reason": "ends"},
-        "variance": variance
-        | {"trend_per_hour": {"value": -1.25, "low": -2.0, "high": -0.5}, "trend_launches": 24_000},
+        "variance": variance,
     }
 
 

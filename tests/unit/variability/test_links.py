@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from causeway.variability.rows.transfer_links import UNKNOWN, link, link_by_correlation
+from causeway.variability.rows.transfer_links import link
 
 # short times and few lanes, so that overlaps, gaps and ties of every kind occur often
 ROWS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 9), st.integers(0, 1)), max_size=14)
@@ -71,39 +71,6 @@ FAR_LANES = st.sampled_from([-(1 << 40), 0, 1, 70_000, 1 << 50])
 def test_links_in_many_lanes_near_and_far_apart_equal_brute_force(data, lanes, window):
     rows = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6), lanes), max_size=20)
     compare(data.draw(rows), data.draw(rows), window)
-
-
-KEYED = st.lists(
-    st.tuples(st.integers(0, 30), st.integers(0, 9), st.integers(0, 1), st.sampled_from([UNKNOWN, 0, 1, 2, -5])),
-    max_size=14,
-)
-
-
-@settings(deadline=None, max_examples=150)
-@given(KEYED, KEYED, st.integers(0, 12))
-def test_links_by_correlation_equal_brute_force(launches, transfers, window):
-    launches = sorted(launches, key=lambda row: row[0])
-    transfers = sorted(transfers, key=lambda row: row[0])
-    expected = []
-    for start, duration, lane, correlation in launches:
-        end = start + duration
-        found = (-1, 0)
-        for row, (t_start, t_duration, t_lane, t_correlation) in enumerate(
-            transfers
-        ):  # the first one: earliest start, smallest row
-            t_end = t_start + t_duration
-            mine = correlation != UNKNOWN and (t_lane, t_correlation) == (lane, correlation)
-            if mine and t_start < end and start - t_end <= window:
-                found = (row, max(0, min(end, t_end) - max(start, t_start)))
-                break
-        expected.append(found)
-
-    def named(rows):
-        correlation = np.array([row[3] for row in rows], np.int64)
-        return dict(zip(("start", "end", "device"), columns(rows), strict=True)) | {"correlation": correlation}
-
-    linked, shared = link_by_correlation(named(launches), named(transfers), window)
-    assert list(zip(linked.tolist(), shared.tolist(), strict=True)) == expected
 
 
 def one(launch, transfers, window=5):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from causeway.core.tables import read_json, read_table, write_json
-from causeway.efficiency.device_time.measure import Limits, measure, open_export
+from causeway.efficiency.device_time.measure import measure, open_export
 from causeway.efficiency.steps.find_steps import find_steps
 from causeway.readers.normalise import normalise
 from causeway.waiting.explain_waiting import explain_waiting
@@ -36,7 +36,7 @@ def test_all_reasons_together_are_the_idle_time_of_the_efficiency(tmp_path, sour
     folder = tables_of(source, tmp_path)
     found = explain_export(folder, {})
     opened = open_export(folder)
-    measured = measure(opened, [], np.array([0, 1]), Limits())
+    measured = measure(opened, [], np.array([0, 1]))
     for row, device in enumerate(opened.devices):
         mine = found.devices.index(device)
         assert sum(ns for key, ns in found.totals.whole.items() if key[0] == mine) == measured.total[row, 0] > 0

@@ -11,42 +11,26 @@ from causeway.core.reduced import has_time_line
 from causeway.core.tables import read_json, rows_if_there
 from causeway.efficiency.device_time import event_streams, regions
 from causeway.efficiency.device_time.event_streams import LaunchSums
-from causeway.efficiency.device_time.states import CALL, GRAPH, MIGRATION, MPI, STATES
-from causeway.efficiency.device_time.sweep import (
-    COPY_FIELDS,
-    PATH_FIELDS,
-    QUEUE,
-    STREAM_EVENTS,
-    STREAM_FIELDS,
-    STREAM_QUEUES,
-    UNKNOWN,
-    Sweep,
-    take_copies,
-    take_streams,
-)
+from causeway.efficiency.device_time.states import CALL, MPI, STATES
+from causeway.efficiency.device_time.sweep import COPY_FIELDS, Sweep, take_copies
+from causeway.events.device_events import UNKNOWN
 from causeway.events.event_blocks import only, spans, widen
 from causeway.events.few_values import RowNumbers, few_rows
 from causeway.numeric import intervals
 
 COPY_KINDS = 256
-EVENT = ("start", "end", "rank", "device", "stream", "kind", "called", "returned", "launch")
-"""What the sweeps need of launches, transfers and graphs."""
+EVENT = ("start", "end", "rank", "device", "kind", "returned", "launch")
+"""What is needed of launches, transfers and graphs."""
 Windows = Mapping[int, tuple[int, int]]
 """Begin and end of a time by rank, ns, own clock."""
 Device = tuple[int, int]
 """Rank, and the number that the rank has for the device."""
-OF_NO_STREAM = (GRAPH.bit_length() - 1, MIGRATION.bit_length() - 1)
-"""Kinds of events that are no work of a stream one by one: executions of whole graphs, and migrations."""
 ALWAYS = -(1 << 62), 1 << 62
 """A window without end: regions of the host may lie outside the device's window."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The analyst's choices: gaps that are the device's own delay, and kernels that are small, both in ns."""
-
-    kernel_wait_ns: int = 30
-    small_kernel_ns: int = 10_000
+PATH_FIELDS = ("launches", "kernel_ns", "queued", "queue_ns")
+"""Launches and their durations; those that started after their call had returned, and the time between."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,11 +83,13 @@ class Measured:
     ----------
     windows : mapping of int to (int, int)
         The time in which each rank was measured, own clock.
-    total, idle, binned, within : ndarray, shapes of `sweep.Sweep`
+    total, binned, within : ndarray, shapes of `sweep.Sweep`
         A row per device; regions in the order of `regions`.
-    path, copies : ndarray, shapes of `sweep.PATH_FIELDS` per device and `sweep.COPY_FIELDS` per device and kind
-    streams : dict of (int, int, int) to ndarray, shape of `sweep.STREAM_FIELDS`
-        By rank, device and stream: `sweep.STREAM_FIELDS`.
+    events : ndarray, shape (devices,)
+        Launches, transfers and executions of whole graphs.
+    copies : ndarray, shape of `sweep.COPY_FIELDS` per device and kind
+    path : ndarray, shape (4,)
+        `PATH_FIELDS`, of all devices.
     host : dict of (int, int) to ndarray, shape (1 + regions, 32)
         By rank and thread: time in each state, in the rank's window and in each region.
     region_ns : dict of int to ndarray, shape (regions,)
@@ -117,12 +103,11 @@ class Measured:
     opened: Opened
     windows: Windows
     total: np.ndarray
-    idle: np.ndarray
     binned: np.ndarray
     within: np.ndarray
-    path: np.ndarray
+    events: np.ndarray
     copies: np.ndarray
-    streams: dict[tuple[int, int, int], np.ndarray]
+    path: np.ndarray
     host: dict[tuple[int, int], np.ndarray]
     region_ns: dict[int, np.ndarray]
     mpi_ranks: set[int] = field(default_factory=set)
@@ -242,7 +227,6 @@ def measure(
     opened: Opened,
     names: Sequence[str],
     edges: np.ndarray,
-    limits: Limits,
     *,
     windows: Windows | None = None,
     regions_within: tuple[int, int] | None = None,
@@ -256,7 +240,6 @@ def measure(
         Regions.
     edges : ndarray of int64, shape (bins + 1,), ascending, ns
         Bins in the export's own clock.
-    limits : Limits
     windows : mapping of int to (int, int), optional
         The time in which each rank is measured, ns, own clock; from its first to its last GPU event if absent.
     regions_within : (int, int), optional
@@ -275,11 +258,11 @@ def measure(
     for block in event_streams.merged([event_streams.calls(opened.folder), event_streams.mpi_calls(opened.folder)]):
         host.take(block)
     edge = np.array([windows[rank] for rank, _ in opened.devices], np.int64).reshape(-1, 2)
-    sweep = Sweep(edge[:, 0], edge[:, 1], edges, [sets[rank] for rank, _ in opened.devices], limits.kernel_wait_ns)
+    sweep = Sweep(edge[:, 0], edge[:, 1], edges, [sets[rank] for rank, _ in opened.devices])
     n_devices = len(opened.devices)
-    path = np.zeros((n_devices, len(PATH_FIELDS)), np.int64)
+    events = np.zeros(n_devices, np.int64)
+    queued = queue_ns = 0
     copies = np.zeros((n_devices, COPY_KINDS, len(COPY_FIELDS)), np.int64)
-    streams = _StreamGaps()
     devices = RowNumbers()
     for row in opened.devices:
         devices.number(row)
@@ -298,24 +281,21 @@ def measure(
     ]
     for block in event_streams.merged([only(source, EVENT) for source in sources]):
         device = _device_indices(block, devices, opened.folder)
-        sweep.take(device, block["kind"], block["start"], block["end"], block["called"])
-        kept = (block["launch"] == 1) | ~np.isin(block["kind"], OF_NO_STREAM)
-        if not kept.all():
-            block = {name: values[kept] for name, values in block.items()}
-            device = device[kept]
-        streams.take(block, device, limits, path)
+        sweep.take(device, block["kind"], block["start"], block["end"])
+        events += np.bincount(device, minlength=n_devices)
+        waits = (block["launch"] == 1) & (block["returned"] != UNKNOWN) & (block["start"] > block["returned"])
+        queued += int(np.count_nonzero(waits))
+        queue_ns += int((block["start"][waits] - block["returned"][waits]).sum())
     sweep.finish()
-    gaps = sorted((stream, index) for index, stream in enumerate(streams.numbers.rows))
     return Measured(
         opened=opened,
         windows=windows,
         total=sweep.total,
-        idle=sweep.idle,
         binned=sweep.binned,
         within=sweep.within,
-        path=path,
+        events=events,
         copies=copies,
-        streams={(*opened.devices[device], stream): streams.gaps[index] for (device, stream), index in gaps},
+        path=np.array([*launches.sums.sum(axis=(0, 1)).tolist(), queued, queue_ns], np.int64),
         host=host.finish(),
         region_ns={
             rank: np.array([intervals.length(region) for region in sets[rank]], np.int64) for rank in opened.windows
@@ -336,28 +316,3 @@ def _device_indices(block: event_streams.Block, devices: RowNumbers, folder: Pat
             f"{folder}: rank and device {unknown} are not among its devices; delete the folder and run again"
         )
     return index
-
-
-class _StreamGaps:
-    """The gaps and queues of streams, which get an index when first seen."""
-
-    def __init__(self) -> None:
-        self.numbers = RowNumbers()
-        self.gaps = np.zeros((0, len(STREAM_FIELDS)), np.int64)
-        self._before = np.zeros(0, np.int64)
-        self._filled = np.zeros(0, np.int64)
-        self._ring = np.zeros((0, QUEUE), np.int64)
-
-    def take(self, block: event_streams.Block, device: np.ndarray, limits: Limits, path: np.ndarray) -> None:
-        """Take launches and transfers, ordered by start, with their device's index."""
-        stream = self.numbers.of(device, block["stream"])
-        fresh = len(self.numbers) - len(self.gaps)
-        if fresh:
-            self.gaps = np.concatenate([self.gaps, np.zeros((fresh, len(STREAM_FIELDS)), np.int64)])
-            self._before = np.append(self._before, np.full(fresh, UNKNOWN))
-            self._filled = np.append(self._filled, np.zeros(fresh, np.int64))
-            self._ring = np.concatenate([self._ring, np.zeros((fresh, QUEUE), np.int64)])
-        columns = {name: np.ascontiguousarray(block[name]) for name in STREAM_EVENTS.fields if name in block}
-        events = STREAM_EVENTS.of(**columns, devices=device, streams=stream)
-        queues = STREAM_QUEUES.of(before=self._before, filled=self._filled, gaps=self.gaps, ring=self._ring)
-        take_streams(events, limits.small_kernel_ns, limits.kernel_wait_ns, queues, path)

@@ -9,14 +9,10 @@ and all times are exact integers.
 
 import numpy as np
 
-from causeway.core.vocabulary import IDLE_CAUSES
 from causeway.efficiency.device_time.states import STATES
-from causeway.events.device_events import UNKNOWN
 from causeway.numeric.compiled import I4, I8, U1, UniTuple, compiled, compiled_borrowing, int64, record, void
 
 KINDS = 5
-CAUSES = tuple(IDLE_CAUSES)
-"""Why a device was idle before an event; see `Sweep.idle`."""
 
 _M2 = int64[:, ::1]
 _M3 = int64[:, :, ::1]
@@ -35,7 +31,6 @@ SWEEP = record(
     total=int64[:, ::1],
     binned=int64[:, :, ::1],
     within=int64[:, :, ::1],
-    idle=int64[:, ::1],
 )
 """The arrays of a `Sweep`, of devices or host threads.
 
@@ -52,7 +47,7 @@ low, high : ndarray of int64, shape (intervals,), ns
     Begins and ends of all regions' intervals.
 spans : ndarray of int64, shape (devices, regions, 3), updated
     First interval of a region, the end of them, and the next.
-total, binned, within, idle : ndarray of int64, updated
+total, binned, within : ndarray of int64, updated
     As `Sweep` has them.
 """
 
@@ -68,8 +63,6 @@ class Sweep:
         Bins; events outside belong to none. Two edges at least.
     regions : sequence, per device, of sequences of sets of intervals
         The regions of each device, equally many for all; devices of one rank may share the same objects.
-    kernel_wait_ns : int
-        Gaps shorter than this count as the device's own delay between two kernels.
 
     Attributes
     ----------
@@ -79,21 +72,16 @@ class Sweep:
         The same per bin; state 0 is not counted.
     within : ndarray of int64, shape (devices, regions, 32)
         The same per region.
-    idle : ndarray of int64, shape (devices, 3), ns
-        By `CAUSES`: `host`, where the call that made the next event began after the device had become idle; else
-        `kernel_wait`, where the gap is short; else `other`, also without a known call, and after the last event.
     last : ndarray of int64, shape (devices,)
         Where the events seen so far end.
     """
 
-    def __init__(self, begin, stop, edges=(0, 1), regions=None, kernel_wait_ns: int = 0) -> None:
+    def __init__(self, begin, stop, edges=(0, 1), regions=None) -> None:
         self.begin = np.array(begin, np.int64)
         rows = self.begin.size
         edges = np.array(edges, np.int64)
         self.total = np.zeros((rows, STATES), np.int64)
         self.binned = np.zeros((rows, edges.size - 1, STATES), np.int64)
-        self.idle = np.zeros((rows, len(CAUSES)), np.int64)
-        self.kernel_wait_ns = kernel_wait_ns
         regions = [[] for _ in range(rows)] if regions is None else regions
         extents: dict[int, tuple[int, int]] = {}
         low = [np.empty(0, np.int64)]
@@ -114,7 +102,6 @@ class Sweep:
             now=self.begin.copy(), bin_at=np.zeros(rows, np.int64), stop=np.array(stop, np.int64),
             reach=np.repeat(self.begin[:, None], KINDS, axis=1), edges=edges, low=np.concatenate(low),
             high=np.concatenate(high), spans=spans, total=self.total, binned=self.binned, within=self.within,
-            idle=self.idle,
         )  # fmt: skip
 
     @property
@@ -122,9 +109,7 @@ class Sweep:
         """Where the events seen so far end; int64, shape (devices,)."""
         return self._arrays.reach.max(axis=1)
 
-    def take(
-        self, row: np.ndarray, kind: np.ndarray, start: np.ndarray, end: np.ndarray, call: np.ndarray | None = None
-    ) -> None:
+    def take(self, row: np.ndarray, kind: np.ndarray, start: np.ndarray, end: np.ndarray) -> None:
         """Take events ordered by start, also after those taken before.
 
         Parameters
@@ -134,23 +119,14 @@ class Sweep:
         kind : ndarray of uint8, shape (n,)
             0 to 4; the state's bit is 2 ** kind.
         start, end : ndarray of int64, shape (n,), ns
-        call : ndarray of int64, shape (n,), ns, or None
-            When the call that made it began, or `UNKNOWN`.
         """
-        call = np.full(start.size, UNKNOWN) if call is None else np.ascontiguousarray(call)
-        self._take(row, kind, start, end, call, self.kernel_wait_ns)
+        _take(np.ascontiguousarray(row, np.int32), np.ascontiguousarray(kind, np.uint8), start, end, self._arrays)
 
     def finish(self) -> None:
-        """Count what the last events have left open, up to the end of each window: idle time after it has the cause
-        `other`.
-        """
+        """Count what the last events have left open, up to the end of each window."""
         rows = np.arange(self.begin.size, dtype=np.int32)
         kind = np.zeros(rows.size, np.uint8)
-        self._take(rows, kind, self._arrays.stop, self.begin, np.full(rows.size, UNKNOWN), 0)
-
-    def _take(self, row, kind, start, end, call, wait) -> None:
-        events = (np.ascontiguousarray(row, np.int32), np.ascontiguousarray(kind, np.uint8), start, end, call)
-        _take(*events, wait, self._arrays)
+        _take(rows, kind, self._arrays.stop, self.begin, self._arrays)
 
 
 @compiled_borrowing(UniTuple(int64, 2)(int64, int64, int64, _M2))
@@ -196,16 +172,8 @@ def _add_to_regions(row, state, moment, stop, low, high, spans, within):
             index += 1
 
 
-@compiled_borrowing(int64(int64, int64, int64, int64))
-def _idle_cause(since, until, called, wait):
-    """Return the row of `CAUSES` of idle time before an event whose call began at `called`."""
-    if called > since:
-        return 0
-    return 1 if until - since < wait else 2
-
-
-@compiled_borrowing(void(I4, U1, I8, I8, I8, int64, SWEEP))
-def _take(rows, kinds, starts, ends, calls, wait, sweep):
+@compiled_borrowing(void(I4, U1, I8, I8, SWEEP))
+def _take(rows, kinds, starts, ends, sweep):
     """Take events ordered by start: `Sweep.take`, with the arrays of `Sweep`."""
     now = sweep.now
     reach = sweep.reach
@@ -214,115 +182,16 @@ def _take(rows, kinds, starts, ends, calls, wait, sweep):
         until = min(starts[i], sweep.stop[row])
         moment = now[row]
         if until > moment:
-            idle_since = until
             while moment < until:
                 state, stop = _state_from(row, moment, until, reach)
                 sweep.total[row, state] += stop - moment
                 if state == 0:
-                    idle_since = moment
                     break
                 _add_to_bins(row, state, moment, stop, sweep.edges, sweep.bin_at, sweep.binned)
                 _add_to_regions(row, state, moment, stop, sweep.low, sweep.high, sweep.spans, sweep.within)
                 moment = stop
             now[row] = until
-            if idle_since < until:
-                sweep.idle[row, _idle_cause(idle_since, until, calls[i], wait)] += until - idle_since
         reach[row, kinds[i]] = max(reach[row, kinds[i]], ends[i])
-
-
-STREAM_FIELDS = ("events", "host_ns", "kernel_wait_ns", "other_ns", "overlap_ns", "queue_max")
-"""Per stream: events; gaps between one event's end and the next one's start, by cause as in `Sweep.idle`; what events
-overlap; the longest queue."""
-PATH_FIELDS = ("launches", "kernel_ns", "small", "small_ns", "called", "call_ns", "queued", "queue_ns", "total_ns")
-"""Per device: launches and K; those shorter than the limit; launches with a known call and A; those that started
-after it, and Q; T.
-"""
-QUEUE = 1024
-"""Longest queue that is counted; a stream of a device holds about as many launches."""
-
-
-STREAM_EVENTS = record("STREAM_EVENTS", devices=I4, streams=I4, launch=U1, start=I8, end=I8, called=I8, returned=I8)
-"""Launches and transfers, ordered by start.
-
-Attributes
-----------
-devices, streams : ndarray of int32, shape (n,)
-    Rows of the results.
-launch : ndarray of uint8, shape (n,)
-start, end, called, returned : ndarray of int64, shape (n,), ns
-    Of the event, and of its call, `UNKNOWN` without one.
-"""
-
-
-STREAM_QUEUES = record("STREAM_QUEUES", before=int64[::1], filled=int64[::1], gaps=int64[:, ::1], ring=int64[:, ::1])
-"""What is known of streams, updated.
-
-Attributes
-----------
-before, filled : ndarray of int64, shape (streams,)
-    Where the latest event ended, ns, and how many there were.
-gaps : ndarray of int64, shape (streams, fields)
-    `STREAM_FIELDS`.
-ring : ndarray of int64, shape (streams, QUEUE), ns
-    Starts of the latest events.
-"""
-
-
-@compiled_borrowing(void(STREAM_EVENTS, int64, int64, STREAM_QUEUES, _M2))
-def take_streams(events, small, wait, queues, path):
-    """Take events in order for their streams' gaps and queues and, for launches, the path from call to end.
-
-    A queue is as long as the events whose calls have begun and that have not started: when event j is called, those of
-    its stream that started later than that, and itself. Path (Nsight Systems, `cuda_kern_exec`): A is the call's
-    duration, Q = start - call's end where positive, K the kernel's duration, T = max(call's end, kernel's end) - call's
-    start.
-    """
-    before = queues.before
-    gaps = queues.gaps
-    ring = queues.ring
-    filled = queues.filled
-    for i in range(events.start.size):
-        device = np.int64(events.devices[i])
-        stream = np.int64(events.streams[i])
-        start = events.start[i]
-        end = events.end[i]
-        called = events.called[i]
-        returned = events.returned[i]
-        gaps[stream, 0] += 1
-        if before[stream] != UNKNOWN:
-            gap = start - before[stream]
-            if called > before[stream]:
-                cause = 1
-            elif gap < wait:
-                cause = 2
-            else:
-                cause = 3
-            if gap >= 0:
-                gaps[stream, cause] += gap
-            else:
-                gaps[stream, 4] -= gap
-        before[stream] = end
-        if called != UNKNOWN:
-            count = np.int64(1)
-            n = filled[stream]
-            while count < QUEUE and count <= n and ring[stream, (n - count) % QUEUE] > called:
-                count += 1
-            gaps[stream, 5] = max(gaps[stream, 5], count)
-        ring[stream, filled[stream] % QUEUE] = start
-        filled[stream] += 1
-        if events.launch[i]:
-            path[device, 0] += 1
-            path[device, 1] += end - start
-            if end - start < small:
-                path[device, 2] += 1
-                path[device, 3] += end - start
-            if called != UNKNOWN:
-                path[device, 4] += 1
-                path[device, 5] += returned - called
-                path[device, 8] += max(returned, end) - called
-            if returned != UNKNOWN and start > returned:
-                path[device, 6] += 1
-                path[device, 7] += start - returned
 
 
 COPY_FIELDS = ("copies", "duration_ns", "sized", "bytes", "sized_ns")

@@ -26,8 +26,6 @@ OCTAVES = 42
 SLICE = 1 << 10
 """Histograms that are summed up over processes at a time."""
 WANTED = ["start_ns", "duration_ns", "configuration", "rank", "device"]
-UNIT = 1 << 24
-"""Parts of a logarithm in which the deviations of configurations are summed: as integers, in whatever order."""
 LOGS = np.log(np.maximum(np.arange(1 << 16), 1).astype(float))
 """Logarithms of the durations of most launches, in ns: looked up in the second-level cache, a fifth of the time of
 `numpy.log`, with the same bits.
@@ -42,28 +40,19 @@ class DurationCells:
     ----------
     devices : list of (int, int)
         Rank and device.
-    edges : ndarray of int64, shape (BLOCKS + 1,), ns
-        Blocks of time on the dataset's time line.
     count, total, squares : ndarray of float64, shape (devices, BLOCKS)
         Launches, and sums of their deviations and of the squares.
     configurations : int
     between : float
         Variance between the medians of configurations, weighted by launches.
-    cells : ndarray of int64, shape (configurations, 2, BLOCKS)
-        Launches, and their deviations in parts of `UNIT`, of all devices.
-    shapeless : int
-        Launches of configurations without a number of their launch, such as the grid.
     """
 
     devices: list[tuple[int, int]]
-    edges: np.ndarray
     count: np.ndarray
     total: np.ndarray
     squares: np.ndarray
     configurations: int
     between: float
-    cells: np.ndarray
-    shapeless: int
 
 
 def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: Ranks) -> DurationCells | None:
@@ -114,12 +103,9 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
     del histogram, before
     edges = np.linspace(min(ends), max(ends) + 1, BLOCKS + 1).astype(np.int64)
     with ranks.together():
-        cells = np.zeros((len(numbers), 2, BLOCKS), np.int64)
         sums = {
-            index: _sum_deviations(folders[index], codes[index], clocks, medians, scale, edges, cells)
-            for index in indices
+            index: _sum_deviations(folders[index], codes[index], clocks, medians, scale, edges) for index in indices
         }
-    cells = ranks.total(cells) if ranks.size > 1 else cells
     parts = ranks.collect(sums)
     if parts is None:
         return None
@@ -131,14 +117,11 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
     between = float((weights * (medians - (weights * medians).sum()) ** 2).sum())
     return DurationCells(
         devices=list(devices),
-        edges=edges,
         count=count,
         total=total,
         squares=squares,
         configurations=len(medians),
         between=between,
-        cells=cells,
-        shapeless=int(launches[[all(part is None for part in key[1:]) for key in numbers]].sum()),
     )
 
 
@@ -202,11 +185,8 @@ def _sum_deviations(
     medians: np.ndarray,
     scale: np.ndarray,
     edges: np.ndarray,
-    cells: np.ndarray,
 ) -> dict[tuple[int, int], np.ndarray]:
-    """Return the sums of an export's devices: count, deviations and their squares; float, shape (3, blocks) each. Add
-    launches and deviations of its configurations to `cells`, as `DurationCells` has them.
-    """
+    """Return the sums of an export's devices: count, deviations and their squares; float, shape (3, blocks) each."""
     totals: dict[tuple[int, int], np.ndarray] = {}
     limits = DEVIATION_LIMITS.of(codes=codes, medians=medians, low=-CUT * scale, high=CUT * scale, edges=edges)
     for batch in event_streams.chunks(folder, "launches", WANTED):
@@ -222,7 +202,7 @@ def _sum_deviations(
         launches = TIMED_LAUNCHES.of(
             configurations=batch.column("configuration").to_numpy(), logs=_logs(batch), devices=number, times=time
         )
-        _add_deviations(launches, limits, np.zeros(len(devices), np.int64), sums, cells)
+        _add_deviations(launches, limits, np.zeros(len(devices), np.int64), sums)
         for device, part in zip(devices, sums, strict=True):
             if device in totals:
                 totals[device] += part
@@ -265,11 +245,12 @@ edges : ndarray of int64, shape (blocks + 1,), ns
 """
 
 
-@compiled(void(TIMED_LAUNCHES, DEVIATION_LIMITS, int64[::1], float64[:, :, ::1], int64[:, :, ::1]))
-def _add_deviations(launches, limits, block_of, sums, cells):
-    """Add deviations to the sums of each device: count, deviations, squares, by block, and to the cells of each
-    configuration; `block_of` holds where each device is, int64 of shape (devices,). Moments outside of all blocks
-    belong to the first or the last.
+@compiled(void(TIMED_LAUNCHES, DEVIATION_LIMITS, int64[::1], float64[:, :, ::1]))
+def _add_deviations(launches, limits, block_of, sums):
+    """Add deviations to the sums of each device: count, deviations, squares, by block.
+
+    `block_of` holds where each device is, int64 of shape (devices,). Moments outside of all blocks belong to the first
+    or the last.
     """
     edges = limits.edges
     last = edges.size - 2
@@ -287,5 +268,3 @@ def _add_deviations(launches, limits, block_of, sums, cells):
         sums[device, 0, block] += 1.0
         sums[device, 1, block] += deviation
         sums[device, 2, block] += deviation * deviation
-        cells[code, 0, block] += 1
-        cells[code, 1, block] += int64(np.rint(deviation * UNIT))

@@ -6,34 +6,20 @@ scale, so that a few outliers do not decide. The law of total variance then spli
 between runs (repeats of a job), between nodes of a run, between ranks of a node, between devices of a rank, over time
 (blocks common to all ranks), and the rest, less what chance gives each of them. Intervals: bootstrap of whole blocks of
 time.
-
-The level of a block of time is what launches take in it whatever their mix. A mean of all launches of a block, even of
-their deviations, moves where the mix of configurations does: the median of a configuration is no mean, and is known to
-a step of a histogram. Here the deviation of a configuration in a block is its own level plus that of the block (two-way
-layout, least squares; H. Scheffé, The Analysis of Variance, Wiley 1959). A configuration weighs as much as it has
-launches, spread evenly over the blocks in which it runs. So what changes in one block against another is what the
-configurations that run in both take, or what others that run beside them do.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from causeway.core.clock import Clock
 from causeway.core.vocabulary import VARIANCE_PARTS
-from causeway.efficiency.ranks.duration_cells import BLOCKS, UNIT, duration_cells
+from causeway.efficiency.ranks.duration_cells import BLOCKS, duration_cells
 from causeway.numeric.mpi import Ranks
 
-NS_PER_HOUR = 3.6e12
-FEWEST_BLOCKS = 3
-"""Blocks with launches that a trend needs."""
 RESAMPLES = 200
-PERMUTATIONS = 500
-LEVEL = 0.01
-"""Significance level of a change point."""
 
 
 def components(
@@ -56,7 +42,7 @@ def components(
     nodes : mapping of int to str or None
         By rank.
     seed : int
-        Of resamples and permutations.
+        Of resamples.
     runs : mapping of int to str or None
         The repeat of the job, by rank; without it all are of one.
     ranks : Ranks or None
@@ -66,11 +52,7 @@ def components(
     -------
     dict
         launches, configurations, seed; `shares` by `VARIANCE_PARTS` with value, low and high (95 %), or null where a
-        level has one member only; `within` likewise, of the variance within configurations; `lanes`: rank, device,
-        launches and mean deviation of each device; `trend_per_hour` (change of log duration per hour within
-        configurations: Theil-Sen over the levels of blocks, with the interval of the bootstrap), `trend_launches` (the
-        launches that it rests on), `shapeless_launches` (those whose grid and block are not recorded: their sizes are
-        not told apart) and `change_points_ns` on the dataset's time line.
+        level has one member only; `within` likewise, of the variance within configurations.
     """
     cells = duration_cells(folders, clocks, ranks or Ranks())
     if cells is None:
@@ -110,27 +92,12 @@ def components(
         part: _interval(inner[index], [resample[index] for resample in drawn_inner], is_defined[part] and varies)
         for index, part in enumerate(VARIANCE_PARTS[1:])
     }
-    block_levels = levels_of_blocks(cells.cells)
-    series = block_levels.level
-    middles = (cells.edges[:-1] + np.diff(cells.edges) / 2 - cells.edges[0])[block_levels.blocks]
-    timed = series.size >= FEWEST_BLOCKS
-    picks = [np.arange(series.size)] if timed else []
-    for draw in draws if timed else ():
-        chosen = np.searchsorted(block_levels.blocks, np.sort(draw[np.isin(draw, block_levels.blocks)]))
-        if len(set(chosen.tolist())) >= FEWEST_BLOCKS:
-            picks.append(chosen)
-    slopes = [NS_PER_HOUR * _theil_sen(series[pick], middles[pick]) for pick in picks]
     return {
         "launches": int(weight),
         "configurations": cells.configurations,
         "seed": seed,
         "shares": shares,
         "within": within,
-        "lanes": _deviations(devices, count, total, draws),
-        "trend_per_hour": _interval(slopes[0] if timed else 0.0, slopes[1:], timed),
-        "trend_launches": block_levels.launches,
-        "shapeless_launches": cells.shapeless,
-        "change_points_ns": [int(cells.edges[block_levels.blocks[index]]) for index in _changes(series, random)],
     }
 
 
@@ -206,126 +173,3 @@ def _within(shares: Sequence[float]) -> list[float]:
     """Return the shares without the first one, of configurations, as shares of what remains."""
     whole = math.fsum(shares[1:])
     return [share / whole if whole else 0.0 for share in shares[1:]]
-
-
-def _deviations(devices, count, total, draws) -> list[dict]:
-    """Return the mean deviation of each device's log durations from the medians of their configurations."""
-    drawn = [(count[:, draw].sum(axis=1), total[:, draw].sum(axis=1)) for draw in draws]
-    rows = []
-    for index, (rank, device) in enumerate(devices):
-        means = [float(sums[index] / n[index]) for n, sums in drawn if n[index]]
-        value = float(total[index].sum() / max(count[index].sum(), 1))
-        rows.append(
-            {"rank": rank, "device": device, "launches": int(count[index].sum()), "deviation": _interval(value, means)}
-        )
-    return sorted(rows, key=lambda row: (row["rank"], row["device"]))
-
-
-def _theil_sen(series: np.ndarray, middles: np.ndarray) -> float:
-    """Return the median slope over all pairs of blocks (Sen 1968). Without the interval of scipy's `theilslopes`,
-    which nobody reads: that takes half a second to load in every run, and half of the time of all resamples.
-    """
-    apart = middles[:, None] - middles
-    later = apart > 0
-    return float(np.median((series[:, None] - series)[later] / apart[later]))
-
-
-def _changes(series: np.ndarray, random: np.random.Generator, offset: int = 0) -> list[int]:
-    """Return where the level changes: binary segmentation by CUSUM (Page 1954), each split held against
-    permutations.
-    """
-    if series.size < 8:
-        return []
-
-    def cusum(values: np.ndarray) -> np.ndarray:
-        n = values.shape[-1]
-        k = np.arange(1, values.shape[-1])
-        sums = np.cumsum(values - values.mean(axis=-1, keepdims=True), axis=-1)[..., :-1]
-        return np.abs(sums) / np.sqrt(k * (n - k) / n)
-
-    curve = cusum(series)
-    split = int(curve[2:-2].argmax()) + 3
-    chance = cusum(random.permuted(np.tile(series, (PERMUTATIONS, 1)), axis=1)).max(axis=1)
-    if (1 + (chance >= curve[split - 1]).sum()) / (1 + PERMUTATIONS) > LEVEL:
-        return []
-    return [
-        *_changes(series[:split], random, offset),
-        offset + split,
-        *_changes(series[split:], random, offset + split),
-    ]
-
-
-DIGITS = 9
-"""Of levels, so that what is equal but for the order of sums is equal: a step of `UNIT` is 6e-8."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BlockLevels:
-    """Levels of the largest set of blocks that configurations link.
-
-    Attributes
-    ----------
-    blocks : ndarray of int64, shape (k,)
-        Ascending; those of the set.
-    level : ndarray of float64, shape (k,)
-        Log durations, about their mean.
-    launches : int
-        Launches of the configurations that run in two of these blocks or more.
-    """
-
-    blocks: np.ndarray
-    level: np.ndarray
-    launches: int
-
-
-def levels_of_blocks(cells: np.ndarray) -> BlockLevels:
-    """Return the levels of blocks of time.
-
-    Parameters
-    ----------
-    cells : ndarray of int64, shape (configurations, 2, BLOCKS)
-        `DurationCells.cells`.
-    """
-    count = cells[:, 0]
-    total = cells[:, 1]
-    runs = count > 0
-    several = runs.sum(axis=1) > 1
-    launches = count[several].sum(axis=1)
-    share = runs[several] / runs[several].sum(axis=1, keepdims=True)
-    weight = launches[:, None] * share
-    mean = np.divide(total[several], UNIT * count[several], out=np.zeros(weight.shape), where=runs[several])
-    beside = np.stack([(weight[:, [block]] * share).sum(axis=0) for block in range(BLOCKS)])
-    own = mean - (share * mean).sum(axis=1, keepdims=True)
-    right = (weight * own).sum(axis=0)
-    linked = _largest(beside > 0, weight.sum(axis=0), np.logical_or.reduce(runs))
-    links = np.diag(weight.sum(axis=0)) - beside
-    level = np.linalg.lstsq(links[np.ix_(linked, linked)], right[linked], rcond=None)[0]
-    in_set = np.isin(np.arange(BLOCKS), linked)
-    behind = int(launches[runs[several][:, in_set].any(axis=1)].sum())
-    return BlockLevels(blocks=linked, level=np.round(level - level.mean(), DIGITS), launches=behind)
-
-
-def _largest(linked: np.ndarray, weight: np.ndarray, used: np.ndarray) -> np.ndarray:
-    """Return the set of linked blocks with the most launches behind it, of equal ones the first, ascending.
-
-    Parameters
-    ----------
-    linked : ndarray of bool, shape (BLOCKS, BLOCKS)
-        Whether a configuration runs in both.
-    weight : ndarray of float, shape (BLOCKS,)
-    used : ndarray of bool, shape (BLOCKS,)
-        Whether any launch is in it.
-    """
-    left = set(np.flatnonzero(used).tolist())
-    best = np.zeros(0, np.int64)
-    while left:
-        reached = {min(left)}
-        fresh = reached
-        while fresh:
-            fresh = set(np.flatnonzero(linked[sorted(fresh)].any(axis=0)).tolist()) - reached
-            reached = reached | fresh
-        left -= reached
-        component = np.array(sorted(reached), np.int64)
-        if not best.size or weight[component].sum() > weight[best].sum():
-            best = component
-    return best

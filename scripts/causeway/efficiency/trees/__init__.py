@@ -2,5 +2,5 @@
 
 The times that they divide are measured in `device_time`.
 
-Imports run from left to right: `assemble` > `launch_path` > `trees`.
+Imports run from left to right: `assemble` > `copy_rates` > `trees`.
 """

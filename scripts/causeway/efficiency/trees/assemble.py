@@ -10,20 +10,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.codes import MIGRATIONS
 from causeway.core.formatting import ranks_named, time_three_digits
 from causeway.core.tables import SCHEMAS
 from causeway.core.vocabulary import BALANCE, COMMUNICATION, DEVICE_RATIO_NAMES, FLAVOUR_NAMES, PARALLEL, TREE_LEVELS
 from causeway.efficiency.device_time.compared_time import OWN_TIMES, ComparedTime
-from causeway.efficiency.device_time.measure import Measured, host_times
+from causeway.efficiency.device_time.measure import PATH_FIELDS, Measured, host_times
 from causeway.efficiency.device_time.shared_gpus import SharedGpu
 from causeway.efficiency.device_time.states import MIGRATION_SETS, SETS, device_times, time_in
-from causeway.efficiency.device_time.sweep import CAUSES, STREAM_FIELDS
-from causeway.efficiency.trees.launch_path import copies, launch_path
+from causeway.efficiency.trees.copy_rates import copies
 from causeway.efficiency.trees.trees import (
     DeviceTime,
     HostTime,
-    classic,
     device_tree,
     host_tree,
     ratio,
@@ -84,9 +81,8 @@ class MeasuredDataset:
         self.own_elapsed = {
             rank: stop - begin for export in self.measured for rank, (begin, stop) in export.opened.windows.items()
         }
-        self.idle, self.path, self.copies = (
-            np.concatenate([getattr(export, name) for export in self.measured]) for name in ("idle", "path", "copies")
-        )
+        self.path = np.sum([export.path for export in self.measured], axis=0)
+        self.copies = np.concatenate([export.copies for export in self.measured])
         self.total, self.within, self.binned = (
             np.concatenate(
                 [
@@ -106,12 +102,8 @@ class MeasuredDataset:
         }
         self.events: dict[int, int] = {}
         for export in self.measured:
-            for (rank, _, _), fields in export.streams.items():
-                self.events[rank] = self.events.get(rank, 0) + int(fields[STREAM_FIELDS.index("events")])
-            for (rank, _), kinds in zip(export.opened.devices, export.copies, strict=True):
-                self.events[rank] = self.events.get(rank, 0) + int(kinds[list(MIGRATIONS), 0].sum())
-            for rank, executions in export.opened.graphs.items():
-                self.events[rank] = self.events.get(rank, 0) + executions
+            for (rank, _), events in zip(export.opened.devices, export.events.tolist(), strict=True):
+                self.events[rank] = self.events.get(rank, 0) + events
         alone = set() if compared.window else self.elapsed.keys()
         self.too_few = {rank for rank in alone if self.events.get(rank, 0) < 2}
         self.with_mpi = {rank for export in self.measured for rank in export.mpi_ranks}
@@ -269,9 +261,7 @@ def _row(
     return row
 
 
-def document(
-    name: str, dataset: MeasuredDataset, clocks: Mapping, edges_ns: np.ndarray, small_ns: int, devices: Mapping
-) -> dict:
+def document(name: str, dataset: MeasuredDataset, clocks: Mapping, edges_ns: np.ndarray, devices: Mapping) -> dict:
     """Return `efficiency.json`.
 
     Parameters
@@ -282,8 +272,6 @@ def document(
         The document `clocks.json`.
     edges_ns : ndarray of int64, shape (bins + 1,)
         Bins on the dataset's time line.
-    small_ns : int
-        Limit of small kernels.
     devices : mapping of (rank, device) to the devices' names
     """
     trees = {flavour: _flavour(dataset, flavour) for flavour in FLAVOUR_NAMES}
@@ -314,16 +302,24 @@ def document(
         "formats": sorted({export.opened.format for export in dataset.measured if export.opened.format}),
         **trees,
         "host": _host(dataset),
-        "classic": classic(elapsed, [int(time_in(dataset.total[row], "kernel")) for row in gpus]),
         "waterfall_ns": waterfall(elapsed, parts),
         "breakdown": {
             f"{rank}/{device}": _breakdown(dataset, index) for index, (rank, device) in enumerate(dataset.devices)
         },
-        "launch_path": launch_path(dataset.path, dataset.devices, dataset.own_elapsed, small_ns, dataset.measured),
+        "launch_path": _launch_path(dataset),
         "graphs": _graphs(dataset),
         "copies": copies(dataset.copies, dataset.devices, devices),
         "shared": [_shared(dataset, number) for number in range(len(dataset.shared))],
     }
+
+
+def _launch_path(dataset: MeasuredDataset) -> dict:
+    """Return launches, their durations and how long they were queued; the mean length of the queue is that of waiting
+    launches, sum of queue times / elapsed (Little's law).
+    """
+    sums = dict(zip(PATH_FIELDS, dataset.path.tolist(), strict=True))
+    elapsed = sum(dataset.own_elapsed[rank] for rank, _ in dataset.devices)
+    return sums | {"mean_queue_length": ratio(sums["queue_ns"], elapsed) if sums["queued"] else None}
 
 
 def _graphs(dataset: MeasuredDataset) -> dict | None:
@@ -412,7 +408,6 @@ def _breakdown(dataset: MeasuredDataset, index: int) -> dict:
         "idle_ns": elapsed - breakdown["busy_ns"],
         "non_compute_ns": breakdown["busy_ns"] - breakdown["compute_ns"],
     }
-    breakdown |= {f"idle_{cause}_ns": int(time) for cause, time in zip(CAUSES, dataset.idle[index], strict=True)}
     return breakdown | {"overlap_ratio": ratio(breakdown["overlap_ns"], breakdown["communication_ns"])}
 
 

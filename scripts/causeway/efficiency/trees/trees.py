@@ -134,21 +134,17 @@ def waterfall(elapsed_ns: int, devices: Sequence[Sequence[int]]) -> dict[str, in
 
 @dataclass(frozen=True)
 class HostTime:
-    """Sums over the CPUs of one rank, ns: `omp` are the three OpenMP losses together, `mpi_worker` OpenMP workers
-    that idle during MPI.
-    """
+    """Sums over the CPUs of one rank, ns."""
 
     cpus: int
     useful_ns: int
     gpu_ns: int
     mpi_ns: int | None
-    mpi_worker_ns: int = 0
-    omp_ns: int = 0
 
 
 HOST_FORMULAS: dict[str, Callable[[Mapping[str, Any]], float | None]] = {
-    PARALLEL: lambda sums: ratio(sums["useful_ns"], sums["useful_ns"] + sums["mpi"] + sums["omp"] + sums["gpu_ns"]),
-    OFFLOAD: lambda sums: ratio(sums["useful_ns"] + sums["omp"], sums["useful_ns"] + sums["omp"] + sums["gpu_ns"]),
+    PARALLEL: lambda sums: ratio(sums["useful_ns"], sums["useful_ns"] + sums["mpi"] + sums["gpu_ns"]),
+    OFFLOAD: lambda sums: ratio(sums["useful_ns"], sums["useful_ns"] + sums["gpu_ns"]),
     MPI_PARALLEL: lambda sums: ratio(sums["outside"], sums["elapsed_ns"]),
     MPI_BALANCE: lambda sums: ratio(sums["outside"], sums["most_outside"]),
     MPI_COMMUNICATION: lambda sums: ratio(sums["most_outside"], sums["elapsed_ns"]),
@@ -173,34 +169,22 @@ def host_tree(elapsed_ns: int, ranks: Sequence[HostTime]) -> dict:
     Returns
     -------
     dict
-        Each of `HOST_RATIOS` by name (None where undefined); elapsed_ns, cpus, useful_ns, gpu_ns, omp_ns and mpi_ns
+        Each of `HOST_RATIOS` by name (None where undefined); elapsed_ns, cpus, useful_ns, gpu_ns and mpi_ns
         (None without MPI), whole ns.
     """
     cpus = sum(rank.cpus for rank in ranks)
-    useful, gpu, omp = (sum(getattr(rank, name) for rank in ranks) for name in ("useful_ns", "gpu_ns", "omp_ns"))
-    with_mpi = [(rank.mpi_ns, rank.mpi_worker_ns, rank.cpus) for rank in ranks if rank.mpi_ns is not None]
-    mpi = sum(own for own, _, _ in with_mpi)
+    useful, gpu = (sum(getattr(rank, name) for rank in ranks) for name in ("useful_ns", "gpu_ns"))
+    with_mpi = [(rank.mpi_ns, rank.cpus) for rank in ranks if rank.mpi_ns is not None]
+    mpi = sum(own for own, _ in with_mpi)
     outside = None
     most = None
     if with_mpi and cpus and elapsed_ns:
-        outside = elapsed_ns - Fraction(mpi + sum(worker for _, worker, _ in with_mpi), cpus)
-        most = elapsed_ns - min(Fraction(own + worker, share) for own, worker, share in with_mpi)
-    sums = {"elapsed_ns": elapsed_ns, "useful_ns": useful, "gpu_ns": gpu, "omp_ns": omp}
-    of_formulas = sums | {"omp": omp, "mpi": mpi, "outside": outside, "most_outside": most}
+        outside = elapsed_ns - Fraction(mpi, cpus)
+        most = elapsed_ns - min(Fraction(own, share) for own, share in with_mpi)
+    sums = {"elapsed_ns": elapsed_ns, "useful_ns": useful, "gpu_ns": gpu}
+    of_formulas = sums | {"mpi": mpi, "outside": outside, "most_outside": most}
     ratios = {definition.name: HOST_FORMULAS[definition.name](of_formulas) for definition in HOST_RATIOS}
     return ratios | sums | {"cpus": cpus, "mpi_ns": mpi if with_mpi else None}
-
-
-def classic(elapsed_ns: int, useful_ns: Sequence[int]) -> dict:
-    """Return the classic POP metrics of useful times, one per rank or device: PE = LB x CommE, LB = avg / max, CommE
-    = max / E.
-    """
-    most = max(useful_ns, default=0)
-    return {
-        PARALLEL: ratio(sum(useful_ns), len(useful_ns) * elapsed_ns),
-        BALANCE: ratio(sum(useful_ns), len(useful_ns) * most),
-        COMMUNICATION: ratio(most, elapsed_ns),
-    }
 
 
 def scalability(reference: Mapping, run: Mapping, weak: bool) -> dict:

@@ -298,7 +298,7 @@ def _time_lost(view: DatasetView, efficiency: Mapping) -> Markup:
     limits = what_limits(view.critical_path, view.replay, view.name) if view.critical_path is not None else None
     operators = gpu_time_by_operator(view.operators, view.name) if view.operators is not None else None
     sizes = collectives_by_size(view.collectives, view.name) if view.collectives is not None else None
-    lost = where_the_time_goes(efficiency, view.efficiency_table, view.name, view.waiting is not None)
+    lost = where_the_time_goes(efficiency, view.efficiency_table, view.name)
     return joined([lost, waiting, limits, operators, sizes])
 
 

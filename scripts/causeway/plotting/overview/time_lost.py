@@ -10,7 +10,7 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from causeway.core.queries import cell, value_at, within
-from causeway.core.vocabulary import COMM_AWARE, DEVICE_RATIOS, FLAVOURS, IDLE_CAUSES, PARALLEL, WATERFALL, factors_of
+from causeway.core.vocabulary import COMM_AWARE, DEVICE_RATIOS, FLAVOURS, PARALLEL, WATERFALL, factors_of
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.charts import merged_rows
 from causeway.plotting.drawing.citations import FILTERS, Sourced, document_parts
@@ -61,10 +61,8 @@ class Document:
         return None if self.total else "no time passed"
 
 
-def where_the_time_goes(document: Mapping, table: pa.Table, name: str, has_reasons: bool = False) -> Markup:
-    """Return sentences, trees, and the map of lost time of a dataset; `table` is `efficiency.parquet`, `has_reasons` as
-    in `sentences`.
-    """
+def where_the_time_goes(document: Mapping, table: pa.Table, name: str) -> Markup:
+    """Return sentences, trees, and the map of lost time of a dataset; `table` is `efficiency.parquet`."""
     facts = Document(document, name)
     nothing = facts.nothing()
     if nothing is not None:
@@ -75,7 +73,7 @@ def where_the_time_goes(document: Mapping, table: pa.Table, name: str, has_reaso
         "time_lost.html",
         name=name,
         nothing=None,
-        sentences=sentences(facts, has_reasons),
+        sentences=sentences(facts),
         formula=f"{whole} = {' × '.join(factors)}",
         flavour=next(flavour for flavour in FLAVOURS if flavour.name == COMM_AWARE),
         ratios=DEVICE_RATIOS,
@@ -86,43 +84,18 @@ def where_the_time_goes(document: Mapping, table: pa.Table, name: str, has_reaso
     )
 
 
-def sentences(facts: Document, has_reasons: bool = False) -> list[Markup]:
-    """Return what costs most, and what stands out of idle time and hosts; the coarser causes of `efficiency.json` stand
-    only where `waiting.parquet` does not give the reasons of idle time (`has_reasons`).
-    """
+def sentences(facts: Document) -> list[Markup]:
+    """Return what costs most, and what stands out of hosts."""
     document = facts.document
     worst = max((part for part in WATERFALL if part.loss), key=lambda part: document["waterfall_ns"][part.name])
-    idle, reasons = (facts.of(0, "0"), []) if has_reasons else _idle(facts)
     lines = rendered(
         "time_sentences.html",
         document=facts.parts,
         running=facts.of(100 * (document[COMM_AWARE][PARALLEL] or 0), f"100 * {value_at(COMM_AWARE, PARALLEL)}"),
         loss=worst.label.partition(":")[0] if document["waterfall_ns"][worst.name] else "",
         lost=facts.share(worst.name),
-        idle=idle,
-        reasons=reasons,
     )
     return [line for line in lines.splitlines() if line]
-
-
-def _idle(facts: Document) -> tuple[Sourced, list[tuple[Sourced, str]]]:
-    """Return the idle time of all devices, and its parts in percent with their reasons."""
-    devices = facts.document["breakdown"].values()
-    times = {cause: sum(device[f"idle_{cause}_ns"] for device in devices) for cause in IDLE_CAUSES}
-    sums = {
-        cause: f"list_sum(json_extract(content, '$.breakdown.*.idle_{cause}_ns')::BIGINT[])::BIGINT" for cause in times
-    }
-    all_of = " + ".join(sums.values())
-    idle = facts.of(sum(times.values()), all_of)
-    reasons = dict(IDLE_CAUSES)
-    if not facts.document["host"]["possible"] and not times["host"]:  # 0 was not measured, then
-        del reasons["host"]
-        reasons["other"] = "has reasons that the launch calls would tell, which are not recorded"
-    parts = [
-        (facts.of(100 * times[cause] / (idle.raw or 1), f"100 * {sums[cause]} / ({all_of})"), words)
-        for cause, words in reasons.items()
-    ]
-    return idle, parts
 
 
 def tree_rows(facts: Document, table: pa.Table) -> list[dict]:

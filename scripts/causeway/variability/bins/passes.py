@@ -22,11 +22,10 @@ import numpy as np
 
 from causeway.core.logs import LOG, Progress
 from causeway.core.vocabulary import MEMORY_STALL
-from causeway.numeric.between_groups import between_groups
 from causeway.numeric.moments import Moments, exponent_range
 from causeway.numeric.mpi import Ranks
 from causeway.variability.bins.bins import BinStreams, BinTable
-from causeway.variability.bins.summaries import Histograms, Timeline
+from causeway.variability.bins.summaries import Histograms, Timeline, variance_between
 from causeway.variability.rows.dataset import BinningSettings, PreparedDataset
 from causeway.variability.rows.group_quantiles import QuartileSearch
 from causeway.variability.rows.sources import Chunk, RowGroups, Source
@@ -197,13 +196,11 @@ class Plan:
     def window(self, source: Source) -> TransferWindow:
         """Return a fresh window over a trace's transfers; an empty one for counters."""
         latest = self.transfer_ends.get(source.export, np.empty(0, np.int64))
-        return TransferWindow(
-            self.dataset.transfers[source.export], latest, self.settings.link_window_ns, self.settings.link
-        )
+        return TransferWindow(self.dataset.transfers[source.export], latest, self.settings.link_window_ns)
 
     def link_columns(self) -> list[str]:
         """Return the columns of launches by which they are linked to transfers."""
-        return ["device", *(["correlation"] if self.settings.link == "correlation" else [])] if self.traced else []
+        return ["device"] if self.traced else []
 
     def samples(self, worker: int, size: int, what: str, columns: list[str]) -> Iterator[tuple[Source, Sample]]:
         """Yield a worker's rows; the first worker logs its progress."""
@@ -399,7 +396,7 @@ class Passes:
         own = sampler.value.moments(len(configurations))
         own.table += moments.table.reshape(len(configurations), per_group, -1).sum(axis=1)
         self.launches = own.count
-        self.between = between_groups(own, plan.values, configurations.kernel_of, configurations.threads())
+        self.between = variance_between(own, plan.values, configurations.kernel_of)
         plan.targets = [self._stall() if name == MEMORY_STALL else Deviation(name, moments) for name in targets]
 
     def _stall(self) -> Stall:

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS
-from causeway.numeric.between_groups import FEWEST_SIZES, BetweenGroups
 from causeway.numeric.compiled import F8, I4, I8, bits_of, compiled, float64, int64, void
 from causeway.numeric.moments import Moments
 from causeway.variability.bins.ranking import robust_cv
@@ -115,6 +114,35 @@ def _add_targets(group, position, target, scale, edges, table):
         table[g, k, 2] += np.int64((v - whole) * 4294967296.0)
 
 
+def variance_between(groups: Moments, wholes: Moments, whole_of: np.ndarray) -> np.ndarray:
+    """Return the share of the variance of each whole that lies between the means of its groups.
+
+    As in a one-way analysis of variance (R. A. Fisher, Statistical Methods for Research Workers, 1925, chapter 7): 1
+    less the sum of squares within groups over that in all.
+
+    Parameters
+    ----------
+    groups, wholes : Moments
+        Of the same values.
+    whole_of : ndarray of int, shape (groups,)
+        The whole that each group is a part of.
+
+    Returns
+    -------
+    ndarray of float64, shape (wholes,), 0 .. 1
+        NaN where nothing varies.
+    """
+    within: list[list[float]] = [[] for _ in range(wholes.count.size)]
+    for whole, count, variance in zip(
+        whole_of.tolist(), groups.count.tolist(), groups.variance().tolist(), strict=True
+    ):
+        if count > 1:
+            within[whole].append((count - 1) * variance)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = 1 - np.array([math.fsum(parts) for parts in within]) / ((wholes.count - 1) * wholes.variance())
+    return np.where(np.isfinite(share), np.clip(share, 0, 1), np.nan)
+
+
 def kernel_table(
     configurations: Configurations,
     values: Moments,
@@ -122,7 +150,7 @@ def kernel_table(
     histograms: Histograms,
     timeline: Timeline,
     launches: np.ndarray,
-    between: BetweenGroups,
+    between: np.ndarray,
 ) -> pa.Table:
     """Return `kernels.parquet`: kernels that have the target, the largest share of its sum first, then by name.
 
@@ -136,8 +164,8 @@ def kernel_table(
         Summed over ranks.
     launches : ndarray of int64, shape (configurations,)
         Launches of each configuration.
-    between : BetweenGroups
-        What of the value lies between a kernel's configurations, by their threads.
+    between : ndarray of float64, shape (kernels,)
+        Of `variance_between`, of the kernels' configurations.
     """
     count, target = timeline.sums()
     sums = np.array([math.fsum(line) for line in target.tolist()])
@@ -149,10 +177,6 @@ def kernel_table(
     with np.errstate(invalid="ignore"):
         means = target / count
     facts = [configurations.kernels[k] for k in chosen]
-
-    def known(values: np.ndarray, fewest: int) -> pa.Array:
-        """Return the values of the chosen kernels, null where they are not known or configurations are fewer."""
-        return pa.array(values[chosen], mask=np.isnan(values[chosen]) | (used[chosen] < fewest))
 
     columns = {
         "kernel": [fact["id"] for fact in facts],
@@ -166,11 +190,7 @@ def kernel_table(
         "value_q1": quartiles[chosen, 0],
         "value_q3": quartiles[chosen, 2],
         "robust_cv": pa.array(cv[chosen], mask=np.isnan(cv[chosen])),
-        "variance_between": known(between.variance, 2),
-        "between_sum": known(between.deviation, 2),
-        "size_variance": known(between.line, FEWEST_SIZES),
-        "size_constant": known(between.constant, FEWEST_SIZES),
-        "size_slope": known(between.slope, FEWEST_SIZES),
+        "variance_between": pa.array(between[chosen], mask=np.isnan(between[chosen]) | (used[chosen] < 2)),
         "target_sum": sums[chosen],
         "target_share": sums[chosen] / whole if whole > 0 else np.zeros(len(chosen)),
         "histogram": histograms.counts[chosen].tolist(),

@@ -14,7 +14,6 @@ import pyarrow as pa
 from causeway.core.errors import TableError
 from causeway.core.names.build_numbers import names_of_one_kernel
 from causeway.core.schemas import GRID_AND_BLOCK
-from causeway.core.schemas.launch_threads import launch_threads
 from causeway.core.tables import LAUNCH_SHAPE, SCHEMAS, read_table
 from causeway.numeric.compiled import I4, U4, compiled, int32, int64
 from causeway.variability.rows.sources import Chunk, Source
@@ -43,7 +42,6 @@ class Configurations:
     def __init__(self, folders: dict[str, Path]) -> None:
         self.kernels: list[dict] = []
         self._local: dict[str, dict[int, Key]] = {}
-        self._threads: dict[Key, int | None] = {}
         named: dict[str, dict] = {}
         for export, folder in folders.items():
             kernels = {row["kernel"]: row for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()}
@@ -78,22 +76,15 @@ class Configurations:
         """
         keys = {}
         table = read_table(folder / "configurations.parquet", "configurations")
-        for row, threads in zip(table.to_pylist(), launch_threads(table), strict=True):
+        for row in table.to_pylist():
             if row["kernel"] not in kernels:
                 raise TableError(
                     f"{folder}/configurations.parquet: configuration {row['configuration']} names kernel"
                     f" {row['kernel']}, which kernels.parquet does not have"
                 )
             shape = tuple(row[name] for name in LAUNCH_SHAPE)
-            key = (kernels[row["kernel"]]["name"], shape, row["label"])
-            keys[row["configuration"]] = key
-            self._note_threads(key, threads)
+            keys[row["configuration"]] = (kernels[row["kernel"]]["name"], shape, row["label"])
         return keys
-
-    def _note_threads(self, key: Key, threads: int | None) -> None:
-        """Remember a configuration's threads: none where exports differ, since their grids count different things."""
-        if self._threads.setdefault(key, threads) != threads:
-            self._threads[key] = None
 
     def _name_alike(self) -> None:
         """Give the kernels that several builds of the program name otherwise one name."""
@@ -111,10 +102,6 @@ class Configurations:
 
         for local in self._local.values():
             local |= {number: renamed(key) for number, key in local.items()}
-        previous = self._threads
-        self._threads = {}
-        for key, threads in previous.items():
-            self._note_threads(renamed(key), threads)
 
     def columns(self) -> list[str]:
         """Return the columns of launches that `own` reads."""
@@ -162,10 +149,6 @@ class Configurations:
             Index of the first number that the export's configurations do not have; -1 if they have all.
         """
         return _renumber(own, numbers, self.kernel_of, configuration, kernel)
-
-    def threads(self) -> list[int | None]:
-        """Return the threads of a launch by number; None where they are not known, or exports do not agree on them."""
-        return [self._threads[key] for key in self.keys]
 
     def shapes(self) -> pa.Table:
         """Return kernel id, launch shape and label by number, typed as in the schema."""
@@ -245,7 +228,6 @@ class HostConfigurations(Configurations):
             name, shape, label = plain[configuration]
             words = [text for text in (label, labels[part - 1]) if text]
             keys[index] = (name, shape, "; ".join(words) or None)
-            self._note_threads(keys[index], self._threads[plain[configuration]])
         return keys
 
     def own(self, export: str, chunk: Chunk) -> np.ndarray:

@@ -41,7 +41,6 @@ class BinningSettings:
     seed: int
     more_widths_ns: tuple[int, ...] = ()
     workers: int = 1
-    link: str = "overlap"
     configuration: str = "launch_shape"
 
 

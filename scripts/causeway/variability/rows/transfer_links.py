@@ -2,12 +2,11 @@
 
 Definition (DESIGN): the transfer on the same rank and device with the longest overlap with the launch; if none
 overlaps, the last one that ended before it within the window; ties: earlier start, then smaller row number; else none.
-Or, where asked for: the one with the launch's correlation id.
 """
 
 import numpy as np
 
-from causeway.numeric.compiled import I8, UniTuple, boolean, compiled, compiled_borrowing, int64, record, void
+from causeway.numeric.compiled import I8, UniTuple, boolean, compiled_borrowing, int64, record, void
 
 NONE = -1
 MOST_DEVICES = 1 << 16
@@ -41,16 +40,6 @@ offset : ndarray of int64, shape (devices + 1,)
     Where those of each device begin.
 row : ndarray of int64, shape (m,) or (0,)
     Their rows; without elements: they are in this order.
-"""
-
-
-CORRELATED = record("CORRELATED", start=I8, end=I8, device=I8, correlation=I8)
-"""Launches, or transfers ordered by correlation id, then device.
-
-Attributes
-----------
-start, end : ndarray of int64, shape (n,), ns
-device, correlation : ndarray of int64, shape (n,)
 """
 
 
@@ -124,68 +113,6 @@ def link(
                 ended = _last_ended(start[here], te[theirs], window, offset[k])
                 linked[here] = np.where(ended == NONE, NONE, row[ended]) if row.size else ended
     return linked, overlap
-
-
-def link_by_correlation(
-    launches: dict[str, np.ndarray], transfers: dict[str, np.ndarray], window: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Link launches to transfers of the same correlation id, which one call of the program made: the work of one CUDA
-    graph, for example.
-
-    Of several such transfers on the launch's rank and device that begin before the launch ends and end at most `window`
-    ns before it begins the one with the earliest start counts, then that of the smallest row number.
-
-    Parameters
-    ----------
-    launches, transfers : dict of ndarrays of int64
-        start, end, device and correlation (`UNKNOWN` if null) of each; transfers in the order of their rows, ascending
-        in start.
-    window : int
-
-    Returns
-    -------
-    linked, overlap : ndarray of int64, shape (n,)
-        As `link`.
-    """
-    order = np.lexsort((transfers["device"], transfers["correlation"]))  # stable: rows of one key stay in order
-    linked = np.full(launches["start"].size, NONE, np.int64)
-    overlap = np.zeros(launches["start"].size, np.int64)
-    ours = CORRELATED.of(**{name: launches[name] for name in CORRELATED.fields})
-    theirs = CORRELATED.of(**{name: transfers[name][order] for name in CORRELATED.fields})
-    _match(ours, theirs, order, window, linked, overlap)
-    return linked, overlap
-
-
-@compiled(void(CORRELATED, CORRELATED, I8, int64, int64[::1], int64[::1]))
-def _match(launches, transfers, order, window, linked, overlap):
-    for i in range(launches.start.size):
-        correlation = launches.correlation[i]
-        if correlation == UNKNOWN:
-            continue
-        device = launches.device[i]
-        start = launches.start[i]
-        end = launches.end[i]
-        low = 0
-        high = order.size
-        while low < high:
-            middle = (low + high) // 2
-            candidate = transfers.correlation[middle]
-            if candidate < correlation or (candidate == correlation and transfers.device[middle] < device):
-                low = middle + 1
-            else:
-                high = middle
-        k = low
-        while (
-            k < order.size
-            and transfers.correlation[k] == correlation
-            and transfers.device[k] == device
-            and transfers.start[k] < end
-        ):
-            if transfers.end[k] >= start - window:
-                linked[i] = order[k]
-                overlap[i] = max(0, min(end, transfers.end[k]) - max(start, transfers.start[k]))
-                break
-            k += 1
 
 
 @compiled_borrowing(void(int64[::1], int64, int64, I8, I8, int64[::1]), forceinline=True)

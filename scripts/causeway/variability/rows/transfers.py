@@ -19,7 +19,7 @@ from causeway.numeric import intervals
 from causeway.numeric.compiled import I8, U2, U4, compiled, int64, void
 from causeway.numeric.mpi import Ranks
 from causeway.variability.rows.sources import Chunk, Source, TableRows
-from causeway.variability.rows.transfer_links import NONE, UNKNOWN, link, link_by_correlation
+from causeway.variability.rows.transfer_links import NONE, UNKNOWN, link
 
 HELD_GROUPS = 4
 """Groups of launches whose busy times are kept for exposure: a transfer rarely reaches farther than into a
@@ -97,8 +97,8 @@ class LinkedTransfers:
     overlap : ndarray of int64, shape (launches,), ns
         What the two share.
     held : dict of str to ndarray of int64
-        Of each transfer: its `row` in the table, `start` and `end` (ns, the export's clock), `bytes` and `correlation`
-        (`UNKNOWN` if null), `copy_kind`, and `device` (`device_numbers`).
+        Of each transfer: its `row` in the table, `start` and `end` (ns, the export's clock), `bytes` (`UNKNOWN` if
+        null), `copy_kind`, and `device` (`device_numbers`).
     """
 
     index: np.ndarray
@@ -131,21 +131,15 @@ class TransferWindow:
         Latest end of each of its groups, from `latest_ends`.
     window_ns : int
         How long before a launch a transfer may have ended to be linked to it.
-    by : str
-        `overlap` or `correlation`; see `links`.
     """
 
-    COLUMNS = ("start_ns", "duration_ns", "rank", "device", "bytes", "copy_kind", "correlation")
+    COLUMNS = ("start_ns", "duration_ns", "rank", "device", "bytes", "copy_kind")
 
-    def __init__(self, rows: TableRows | None, latest: np.ndarray, window_ns: int, by: str = "overlap") -> None:
+    def __init__(self, rows: TableRows | None, latest: np.ndarray, window_ns: int) -> None:
         self.rows = rows
         self.latest = latest
         self.window_ns = window_ns
-        self.by = by
-        self.held = {
-            name: np.empty(0, np.int64)
-            for name in ("row", "start", "end", "bytes", "copy_kind", "device", "correlation")
-        }
+        self.held = {name: np.empty(0, np.int64) for name in ("row", "start", "end", "bytes", "copy_kind", "device")}
         self._coming: Iterator[Chunk] | None = None
         self._next: Chunk | None = None
 
@@ -157,14 +151,6 @@ class TransferWindow:
         end = ends(chunk)
         self._move(self.rows, int(start[0]), int(end.max()))
         held = self.held
-        if self.by == "correlation":
-            launches = {
-                "start": start,
-                "end": end,
-                "device": device_numbers(chunk),
-                "correlation": numbers_of(chunk, "correlation"),
-            }
-            return LinkedTransfers(*link_by_correlation(launches, held, self.window_ns), held)
         return LinkedTransfers(
             *link(start, end, device_numbers(chunk), held["start"], held["end"], held["device"], self.window_ns), held
         )
@@ -204,7 +190,6 @@ def facts_of(chunk: Chunk) -> dict[str, np.ndarray]:
         "start": chunk.column("start_ns"),
         "end": ends(chunk),
         "bytes": numbers_of(chunk, "bytes"),
-        "correlation": numbers_of(chunk, "correlation"),
         "copy_kind": chunk.column("copy_kind").astype(np.int64),
         "device": device_numbers(chunk),
     }

@@ -10,7 +10,7 @@ from causeway.core.tables import read_json
 from causeway.core.vocabulary import BALANCE, ORCHESTRATION, PARALLEL
 from causeway.efficiency.measure_efficiency import measure_efficiency
 
-CHOICES = {"bins": 10, "regions": 5, "kernel_wait_ns": 5, "small_kernel_us": 0.015}
+CHOICES = {"bins": 10, "regions": 5}
 
 
 def measured(tmp_path, folders, shifts=None, **more):

@@ -11,7 +11,7 @@ from causeway.efficiency.measure_efficiency import measure_efficiency
 from causeway.findings import headlines
 from causeway.findings.device_time.efficiency import efficiency_findings
 
-CHOICES = {"bins": 2, "regions": 0, "kernel_wait_ns": 5, "small_kernel_us": 0.001}
+CHOICES = {"bins": 2, "regions": 0}
 
 
 def shape(blocks, threads, **more):

@@ -9,7 +9,7 @@ from causeway.efficiency.measure_efficiency import measure_efficiency
 from causeway.efficiency.ranks.find_stragglers import find_stragglers
 from support import few
 
-CHOICES = {"bins": 10, "regions": 5, "kernel_wait_ns": 5, "small_kernel_us": 0.015}
+CHOICES = {"bins": 10, "regions": 5}
 REDUCE = {"kernel": "ncclDevKernel_AllReduce"}
 STEP = 100
 STEPS = 10

@@ -2,7 +2,7 @@
 
 import pytest
 
-from causeway.efficiency.trees.launch_path import bus_of
+from causeway.efficiency.trees.copy_rates import bus_of
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The way of launches from their call to their end, and what copies carry in each direction beside what the bus can.
+"""What copies carry in each direction beside what the bus can.
 
 The bus follows from the device's name; unknown devices have no limit. Raw rates of one direction: PCI Express 3.0, 4.0
 and 5.0 with 16 lanes (PCI-SIG: 8, 16 and 32 GT/s, 128b/130b), NVLink-C2C (NVIDIA Grace Hopper whitepaper: 450 GB/s each
@@ -11,48 +11,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from causeway.core.tables import COPY_KINDS
-from causeway.efficiency.device_time.sweep import COPY_FIELDS, PATH_FIELDS, STREAM_FIELDS
+from causeway.efficiency.device_time.sweep import COPY_FIELDS
 from causeway.efficiency.trees.trees import ratio
 
 ON_THE_BUS = (1, 2, 3, 4, 11, 12)
 """Kinds of copies between host and device."""
 Devices = Sequence[tuple[int, int]]
 """Rank and device number of each row of an array."""
-
-
-def launch_path(
-    path: np.ndarray, devices: Devices, elapsed: Mapping[int, int], small_ns: int, measured: Sequence
-) -> dict:
-    """Return A, Q, K, T and small kernels of all devices together and of each: sums in ns, means in ns, shares;
-    `path` has shape (devices, fields), int64.
-
-    `path` has shape (devices, fields), the fields of `sweep.PATH_FIELDS`.
-
-    The mean length of the queue is that of waiting launches, sum Q / elapsed (Little's law).
-    """
-    longest: dict[tuple[int, int], int] = {}
-    for export in measured:
-        for (rank, device, _), fields in export.streams.items():
-            longest[rank, device] = max(longest.get((rank, device), 0), int(fields[STREAM_FIELDS.index("queue_max")]))
-    each = {}
-    for row, (rank, device) in zip(path, devices, strict=True):
-        each[f"{rank}/{device}"] = _path(row, elapsed[rank], longest.get((rank, device)))
-    whole = _path(path.sum(axis=0), sum(elapsed[rank] for rank, _ in devices), max(longest.values(), default=None))
-    return whole | {"small_kernel_ns": small_ns, "devices": each}
-
-
-def _path(row: np.ndarray, elapsed: int, longest: int | None) -> dict:
-    sums = dict(zip(PATH_FIELDS, row.tolist(), strict=True))
-    return sums | {
-        "mean_call_ns": ratio(sums["call_ns"], sums["called"]),
-        "mean_queue_ns": ratio(sums["queue_ns"], sums["queued"]),
-        "mean_kernel_ns": ratio(sums["kernel_ns"], sums["launches"]),
-        "mean_total_ns": ratio(sums["total_ns"], sums["called"]),
-        "mean_queue_length": ratio(sums["queue_ns"], elapsed) if sums["queued"] else None,
-        "longest_queue": longest if sums["called"] else None,
-        "small_share": ratio(sums["small"], sums["launches"]),
-        "small_time_share": ratio(sums["small_ns"], sums["kernel_ns"]),
-    }
 
 
 def copies(sums: np.ndarray, devices: Devices, names: Mapping[tuple[int, int], str | None]) -> list[dict]:
