@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -62,6 +63,7 @@ SMALL_ROWS = 1 << 13
 """Size and rows of a file up to which it is decoded whole and held for the next reader, until it changes: each step
 over a small export opens its tables many times, and each time would take as long as to decode all rows.
 """
+AnyParquet = TypeVar("AnyParquet", bound=CheckedParquet)
 IN_STRETCHES = ("launches", "transfers")
 
 
@@ -254,10 +256,10 @@ def write_table(
         writer.write(table)
 
 
-def open_table(path: str | Path, name: str) -> pq.ParquetFile:
+def open_table(path: str | Path, name: str, metadata: pq.FileMetaData | None = None) -> CheckedParquet:
     """Open a table for reading row group by row group, after the checks of `read_table`. The caller closes it.
 
-    It may lack `OPTIONAL_COLUMNS`.
+    It may lack `OPTIONAL_COLUMNS`. Its `metadata` are not read again if they are given.
 
     Raises
     ------
@@ -265,7 +267,7 @@ def open_table(path: str | Path, name: str) -> pq.ParquetFile:
         If the file is missing, damaged, or not the table `name` of this schema version.
     """
     state = _state_of_small(path)
-    return (state and _in_memory(path, name, state)) or _opened(path, name)
+    return (state and _in_memory(path, name, state)) or _opened(path, name, CheckedParquet, metadata)
 
 
 def _state_of_small(path: str | Path) -> tuple[int, ...] | None:
@@ -281,12 +283,15 @@ def _state_of_small(path: str | Path) -> tuple[int, ...] | None:
 @lru_cache(maxsize=64)
 def _in_memory(path: str | Path, name: str, state: tuple[int, ...]) -> ParquetInMemory | None:
     """Return a small file with its rows; None of more rows: equal ones take next to nothing of a file, but memory."""
-    with _opened(path, name) as file:
-        return ParquetInMemory(path) if file.metadata.num_rows <= SMALL_ROWS else None
+    with _opened(path, name, ParquetInMemory) as file:
+        if file.metadata.num_rows > SMALL_ROWS:
+            return None
+        file.hold()
+        return file
 
 
-def _opened(path: str | Path, name: str) -> pq.ParquetFile:
-    file = CheckedParquet(path)
+def _opened(path: str | Path, name: str, kind: type[AnyParquet], metadata: pq.FileMetaData | None = None) -> AnyParquet:
+    file = kind(path, metadata)
     schema = file.schema_arrow
     facts = schema.metadata or {}
     stored = facts.get(b"causeway.table", b"?").decode()

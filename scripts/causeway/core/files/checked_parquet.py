@@ -51,6 +51,8 @@ class CheckedParquet(pq.ParquetFile):
     Parameters
     ----------
     path : path
+    metadata : FileMetaData or None
+        Of the same file, if it was read before.
 
     Raises
     ------
@@ -60,11 +62,11 @@ class CheckedParquet(pq.ParquetFile):
         If the machine cannot read it.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, metadata: pq.FileMetaData | None = None) -> None:
         self.path = path
         try:
             # a buffer would hold every row group that is asked for at once
-            super().__init__(path, pre_buffer=False, page_checksum_verification=True)
+            super().__init__(path, metadata=metadata, pre_buffer=False, page_checksum_verification=True)
         except DAMAGE as error:
             raise TableError(damage(path, error)) from None
 
@@ -72,7 +74,13 @@ class CheckedParquet(pq.ParquetFile):
     read_row_group = _checked(pq.ParquetFile.read_row_group)
     read_row_groups = _checked(pq.ParquetFile.read_row_groups)
 
-    def iter_batches(self, *args: object, **options: object) -> Iterator[pa.RecordBatch]:
+    def iter_batches(
+        self,
+        batch_size: int = FEWEST_ROWS_OF_THREADS,
+        row_groups: Sequence[int] | None = None,
+        columns: Sequence[str] | None = None,
+        **options: object,
+    ) -> Iterator[pa.RecordBatch]:
         """Read as `ParquetFile` does, with checked pages.
 
         Yields
@@ -88,19 +96,29 @@ class CheckedParquet(pq.ParquetFile):
             If the machine cannot read it.
         """
         try:
-            yield from super().iter_batches(*args, **options)
+            yield from super().iter_batches(batch_size, row_groups, columns, **options)
         except DAMAGE as error:
             raise TableError(damage(self.path, error)) from None
 
 
 class ParquetInMemory(CheckedParquet):
-    """A Parquet file whose rows were all decoded once: columns and row groups are given of these. Closing it changes
-    nothing. It raises as `CheckedParquet`, when it is made.
+    """A Parquet file whose rows are decoded once: columns and row groups are given of these. Closing it later changes
+    nothing.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
-        self._rows: pa.Table = super().read()
+    _rows: pa.Table
+
+    def hold(self) -> None:
+        """Decode all rows and close the file; what it gives is read after this alone.
+
+        Raises
+        ------
+        TableError
+            If the file is damaged.
+        MachineError
+            If the machine cannot read it.
+        """
+        self._rows = super().read()
         self.close()
 
     def read(self, columns: Sequence[str] | None = None, **_: object) -> pa.Table:
