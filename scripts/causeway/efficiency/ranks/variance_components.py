@@ -158,7 +158,6 @@ def _shares(count, total, squares, configurations, nested) -> list[float]:
     nested : tuple of ndarray, shape (devices,)
         Run, node of a run, and rank of each device.
     """
-
     of_devices = count.sum(axis=1), total.sum(axis=1)
 
     def grouped(labels):
@@ -178,8 +177,7 @@ def _shares(count, total, squares, configurations, nested) -> list[float]:
     run, node, rank = (_spread(*grouped(labels)) for labels in nested)
     device = _spread(per_device, total_of_device)
     centred = (
-        total
-        - count * np.divide(total.sum(axis=1), per_device, out=np.zeros(len(count)), where=per_device > 0)[:, None]
+        total - count * np.divide(total_of_device, per_device, out=np.zeros(len(count)), where=per_device > 0)[:, None]
     )
     time = _spread(count.sum(axis=0), centred.sum(axis=0))
     within = squares.sum() / weight - (total.sum() / weight) ** 2
