@@ -1,7 +1,7 @@
 """Parquet files of our own, read with the checksum of every page: a flipped bit is an error, never another number."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -74,7 +74,13 @@ class CheckedParquet(pq.ParquetFile):
     read_row_group = _checked(pq.ParquetFile.read_row_group)
     read_row_groups = _checked(pq.ParquetFile.read_row_groups)
 
-    def iter_batches(self, *args: object, **options: object) -> Iterator[pa.RecordBatch]:
+    def iter_batches(
+        self,
+        batch_size: int = FEWEST_ROWS_OF_THREADS,
+        row_groups: Sequence[int] | None = None,
+        columns: Sequence[str] | None = None,
+        **options: object,
+    ) -> Iterator[pa.RecordBatch]:
         """Read as `ParquetFile` does, with checked pages.
 
         Yields
@@ -90,6 +96,54 @@ class CheckedParquet(pq.ParquetFile):
             If the machine cannot read it.
         """
         try:
-            yield from super().iter_batches(*args, **options)
+            yield from super().iter_batches(batch_size, row_groups, columns, **options)
         except DAMAGE as error:
             raise TableError(damage(self.path, error)) from None
+
+
+class ParquetInMemory(CheckedParquet):
+    """A Parquet file whose rows are decoded once: columns and row groups are given of these. Closing it later changes
+    nothing.
+    """
+
+    _rows: pa.Table
+
+    def hold(self) -> None:
+        """Decode all rows and close the file; what it gives is read after this alone.
+
+        Raises
+        ------
+        TableError
+            If the file is damaged.
+        MachineError
+            If the machine cannot read it.
+        """
+        self._rows = super().read()
+        self.close()
+
+    def read(self, columns: Sequence[str] | None = None, **_: object) -> pa.Table:
+        """Return all rows; of columns those that the file has, in the order in which they are asked for."""
+        if columns is None:
+            return self._rows
+        return self._rows.select([name for name in dict.fromkeys(columns) if name in self._rows.schema.names])
+
+    def read_row_group(self, i: int, columns: Sequence[str] | None = None, **_: object) -> pa.Table:
+        """Return the rows of one row group."""
+        begin = sum(self.metadata.row_group(group).num_rows for group in range(i))
+        return self.read(columns).slice(begin, self.metadata.row_group(i).num_rows)
+
+    def read_row_groups(self, row_groups: Sequence[int], columns: Sequence[str] | None = None, **_: object) -> pa.Table:
+        """Return the rows of some row groups."""
+        parts = [self.read_row_group(group, columns) for group in row_groups]
+        return pa.concat_tables([self.read(columns).slice(0, 0), *parts]).combine_chunks()
+
+    def iter_batches(
+        self,
+        batch_size: int = FEWEST_ROWS_OF_THREADS,
+        row_groups: Sequence[int] | None = None,
+        columns: Sequence[str] | None = None,
+        **_: object,
+    ) -> Iterator[pa.RecordBatch]:
+        """Give the rows of all or some row groups in pieces of at most `batch_size`; none of a table without rows."""
+        rows = self.read(columns) if row_groups is None else self.read_row_groups(row_groups, columns)
+        return (batch for batch in rows.to_batches(batch_size) if batch.num_rows)

@@ -125,24 +125,26 @@ def _shares(count, total, squares, configurations, nested) -> list[float]:
     nested : tuple of ndarray, shape (devices,)
         Run, node of a run, and rank of each device.
     """
+    of_devices = count.sum(axis=1), total.sum(axis=1)
 
     def grouped(labels):
-        names = np.unique(labels)
-        return [np.array([part.sum(axis=1)[labels == name].sum() for name in names]) for part in (count, total)]
+        names, first = np.unique(labels, return_index=True)
+        if names.size == labels.size:
+            return [sums[first] for sums in of_devices]
+        return [np.array([sums[labels == name].sum() for name in names]) for sums in of_devices]
 
     size, between = configurations
     weight = count.sum()
-    per_device = count.sum(axis=1)
+    per_device, total_of_device = of_devices
     devices = int((per_device > 0).sum())
     blocks = int((count.sum(axis=0) > 0).sum())
     free = weight - size - (devices - 1) - (blocks - 1)
     if weight == 0 or free < 1:
         return [0.0] * len(VARIANCE_PARTS)
     run, node, rank = (_spread(*grouped(labels)) for labels in nested)
-    device = _spread(per_device, total.sum(axis=1))
+    device = _spread(per_device, total_of_device)
     centred = (
-        total
-        - count * np.divide(total.sum(axis=1), per_device, out=np.zeros(len(count)), where=per_device > 0)[:, None]
+        total - count * np.divide(total_of_device, per_device, out=np.zeros(len(count)), where=per_device > 0)[:, None]
     )
     time = _spread(count.sum(axis=0), centred.sum(axis=0))
     within = squares.sum() / weight - (total.sum() / weight) ** 2

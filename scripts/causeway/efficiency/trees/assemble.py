@@ -19,6 +19,7 @@ from causeway.efficiency.device_time.shared_gpus import SharedGpu
 from causeway.efficiency.device_time.states import MIGRATION_SETS, SETS, device_times, time_in
 from causeway.efficiency.trees.copy_rates import copies
 from causeway.efficiency.trees.trees import (
+    DEVICE_FORMULAS,
     DeviceTime,
     HostTime,
     device_tree,
@@ -227,17 +228,18 @@ def table(dataset: MeasuredDataset, edges_ns: np.ndarray, roles: Mapping[int, in
     """Return the table `efficiency`: one row per scope, then per bin and rank, and per bin of all ranks; `edges_ns`
     has shape (bins + 1,), `roles` which work each rank does.
     """
-    parts = [_rows([_row(dataset, *scope) for scope in scopes(dataset)], roles)]
+    of_scopes = [
+        {"level": level, **names, "elapsed_ns": elapsed, **_times(dataset, elapsed, states, indices)}
+        for level, names, elapsed, states, indices in scopes(dataset)
+    ]
+    parts = [_rows(of_scopes, roles)]
+    ranks_of_bin = RanksOfBins(dataset, roles)
     everyone = list(range(len(dataset.devices)))
     for number, (start, end) in enumerate(zip(edges_ns.tolist(), edges_ns[1:].tolist(), strict=False)):
-        names = {"bin": number, "start_ns": start}
+        names = {"level": "bin", "bin": number, "start_ns": start, "elapsed_ns": end - start}
         states = dataset.binned[:, number]
-        rows = [_row(dataset, "bin", names, end - start, states, everyone)]
-        rows += [
-            _row(dataset, "bin", names | {"rank": rank}, end - start, states, dataset.of_rank[rank])
-            for rank in sorted(dataset.elapsed)
-        ]
-        parts.append(_rows(rows, roles))
+        parts.append(_rows([names | _times(dataset, end - start, states, everyone)], roles))
+        parts.append(ranks_of_bin(names, states))
     return pa.concat_tables(parts)
 
 
@@ -247,11 +249,10 @@ def _rows(rows: Sequence[dict], roles: Mapping[int, int] | None) -> pa.Table:
     return pa.Table.from_pylist(with_roles, SCHEMAS["efficiency"])
 
 
-def _row(
-    dataset: MeasuredDataset, level: str, names: Mapping, elapsed: int, states: np.ndarray, indices: list[int]
-) -> dict:
+def _times(dataset: MeasuredDataset, elapsed: int, states: np.ndarray, indices: list[int]) -> dict:
+    """Return times and ratios of a scope, as columns of the table."""
     chosen = dataset.gpu_rows(indices)
-    row = {"level": level, **names, "elapsed_ns": elapsed, "n_devices": len(chosen)}
+    row: dict[str, Any] = {"n_devices": len(chosen)}
     for name in SETS:
         of_device = dataset.per_device(states, name, time_in)
         row[f"{name}_ns"] = int(sum(of_device[gpu] for gpu in chosen))
@@ -259,6 +260,76 @@ def _row(
         tree = dataset.tree(flavour, elapsed, states, indices)
         row |= {f"{flavour}_{name}": tree[name] for name in DEVICE_RATIO_NAMES}
     return row
+
+
+class RanksOfBins:
+    """The rows of single ranks in bins, all ranks of a bin at once: a thousand ranks have a quarter of a million rows.
+
+    Parameters
+    ----------
+    dataset : MeasuredDataset
+    roles : mapping of int to int, or None
+        Which work each rank does.
+    """
+
+    def __init__(self, dataset: MeasuredDataset, roles: Mapping[int, int] | None) -> None:
+        self.ranks = sorted(dataset.elapsed)
+        devices = [dataset.of_rank[rank] for rank in self.ranks]
+        self.devices, self.gpus = (
+            np.array([(owner, row) for owner, own in enumerate(rows) for row in own], np.int64).reshape(-1, 2).T
+            for rows in (devices, [dataset.gpu_rows(own) for own in devices])
+        )
+        self.with_copies, self.too_few = (
+            np.array([rank in chosen for rank in self.ranks], bool) for chosen in (dataset.with_copies, dataset.too_few)
+        )
+        self.roles = [roles.get(rank) if roles else None for rank in self.ranks]
+
+    def __call__(self, names: Mapping[str, Any], states: np.ndarray) -> pa.Table:
+        """Return the rows of all ranks in a bin.
+
+        Parameters
+        ----------
+        names : mapping
+            What the columns of the bin hold: elapsed_ns among them.
+        states : ndarray of int64, shape (devices and shared GPUs, 32), ns
+            Of the bin.
+        """
+        columns: dict[str, Any] = {name: [value] * len(self.ranks) for name, value in names.items()}
+        columns |= {"rank": self.ranks, "role": self.roles, "n_devices": self._sums(np.ones(len(states), np.int64))}
+        columns |= {f"{name}_ns": self._sums(time_in(states, name)) for name in SETS}
+        for flavour in FLAVOUR_NAMES:
+            ratios = self._ratios(flavour, names["elapsed_ns"], states)
+            columns |= {f"{flavour}_{name}": pa.array(values, from_pandas=True) for name, values in ratios.items()}
+        schema = SCHEMAS["efficiency"]
+        nulls = pa.nulls(len(self.ranks))
+        return pa.Table.from_pydict({name: columns.get(name, nulls) for name in schema.names}, schema)
+
+    def _sums(self, times: np.ndarray, by_process: bool = False) -> np.ndarray:
+        """Return sums of times of GPUs, or of devices `by_process`, of each rank; int64, shape (ranks,)."""
+        owners, rows = self.devices if by_process else self.gpus
+        sums = np.zeros(len(self.ranks), np.int64)
+        np.add.at(sums, owners, times[rows])
+        return sums
+
+    def _ratios(self, flavour: str, elapsed_ns: int, states: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the ratios of the tree of each rank, as `MeasuredDataset.tree`; NaN for None."""
+        by_process = flavour == "talp"
+        kernel, other, copies, hidden = np.array(device_times(states, flavour), np.int64).reshape(-1, 4).T
+        times = {"n_devices": np.ones_like(kernel), "kernel_ns": kernel, "copy_ns": copies, "hidden_copy_ns": hidden}
+        sums = {name: self._sums(values, by_process) for name, values in times.items()}
+        sums["elapsed_ns"] = np.full(len(self.ranks), elapsed_ns)
+        for name, values in (("kernel_max_ns", kernel), ("active_max_ns", kernel + other)):
+            if by_process:
+                sums[name] = self._sums(values, by_process)
+            else:
+                owners, rows = self.gpus
+                sums[name] = np.zeros(len(self.ranks), np.int64)
+                np.maximum.at(sums[name], owners, values[rows])
+        ratios = {name: DEVICE_FORMULAS[name](sums) for name in DEVICE_RATIO_NAMES}
+        ratios[COMMUNICATION][(sums["active_max_ns"] == sums["kernel_max_ns"]) & ~self.with_copies] = np.nan
+        for values in ratios.values():
+            values[self.too_few] = np.nan
+        return ratios
 
 
 def document(name: str, dataset: MeasuredDataset, clocks: Mapping, edges_ns: np.ndarray, devices: Mapping) -> dict:

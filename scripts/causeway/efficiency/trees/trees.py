@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from causeway.core.vocabulary import (
     BALANCE,
     COMMUNICATION,
@@ -52,21 +54,23 @@ class DeviceTime:
     hidden_copy_ns: int = 0
 
 
-def ratio(above: int | Fraction | None, below: int | Fraction | None) -> float | None:
+def ratio(above: Any, below: Any) -> Any:
     """Return a quotient, correctly rounded, as Python's of whole numbers is; None where there is nothing to divide, or
-    to divide by.
+    to divide by. Of arrays of int64 below 2^53 (as times, 104 days) it is an array of float64, NaN for None.
     """
+    if isinstance(below, np.ndarray):
+        return np.divide(above, below, out=np.full(below.shape, np.nan), where=below > 0)
     return float(above / below) if below and above is not None else None
 
 
-DEVICE_FORMULAS: dict[str, Callable[[Mapping[str, int]], float | None]] = {
+DEVICE_FORMULAS: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     PARALLEL: lambda sums: ratio(sums["kernel_ns"], sums["elapsed_ns"] * sums["n_devices"]),
     BALANCE: lambda sums: ratio(sums["kernel_ns"], sums["n_devices"] * sums["kernel_max_ns"]),
     COMMUNICATION: lambda sums: ratio(sums["kernel_max_ns"], sums["active_max_ns"]),
-    ORCHESTRATION: lambda sums: ratio(sums["active_max_ns"], sums["elapsed_ns"]) if sums["n_devices"] else None,
+    ORCHESTRATION: lambda sums: ratio(sums["active_max_ns"], sums["elapsed_ns"] * (sums["n_devices"] > 0)),
     HIDDEN_COPIES: lambda sums: ratio(sums["hidden_copy_ns"], sums["copy_ns"]),
 }
-"""Each ratio of the tree of devices from the sums behind it, which `device_tree` describes."""
+"""Each ratio of the tree of devices from the sums behind it, or from arrays of them; `device_tree` describes these."""
 
 
 def device_tree(elapsed_ns: int, devices: Sequence[DeviceTime], by_process: bool = False) -> dict:
@@ -91,11 +95,12 @@ def device_tree(elapsed_ns: int, devices: Sequence[DeviceTime], by_process: bool
     kernels = [device.kernel_ns for device in devices]
     active = [device.kernel_ns + device.other_ns for device in devices]
     if by_process:
-        names = list(dict.fromkeys(device.process for device in devices))
-        kernels = [sum(device.kernel_ns for device in devices if device.process == name) for name in names]
-        active = [
-            sum(device.kernel_ns + device.other_ns for device in devices if device.process == name) for name in names
-        ]
+        of_process: dict[object, list[int]] = {device.process: [0, 0] for device in devices}
+        for device, kernel_ns, active_ns in zip(devices, kernels, active, strict=True):
+            sums_of = of_process[device.process]
+            sums_of[0] += kernel_ns
+            sums_of[1] += active_ns
+        kernels, active = ([sums_of[part] for sums_of in of_process.values()] for part in range(2))
     sums = {
         "elapsed_ns": elapsed_ns,
         "n_devices": len(devices),
