@@ -39,8 +39,8 @@ them is 1 % of the time, as much as a change that is looked for.
 LOST = "dropped_events"
 """Issue of an export whose profiler says that it lost events, and not how many."""
 FEWEST_LAUNCHES = 0.5
-"""Launches of the kernels of both runs that a run must have of the other's: a solver may need some iterations more or
-less, half of the work is that of a run that ended early, or of another problem.
+"""Launches of the kernels of both runs that a run must have of the other's, or a step of one of the other's step: a
+solver may need some iterations more or less, half of the work is that of a run that ended early, or of another problem.
 """
 NOT_COMPARED = {
     "time_per_launch": "the runs have no configuration in common whose launches take time",
@@ -190,18 +190,21 @@ def _left_out(export: Mapping) -> list[str]:
 
 
 def _fewer_launches(rows: Sequence[Mapping]) -> list[str]:
-    """Return that one run launched the kernels of both far less often than the other, if it did."""
+    """Return that one run launched the kernels of both far less often than the other, if it did, also in a step."""
     both = [
         [row[f"{side}_launches"] for side in ("baseline", "candidate")]
         for row in rows
         if row["level"] == "kernel" and row["metric"] == "time_per_launch" and row["change_percent"] is not None
     ]
     counts = [sum(side) for side in zip(*both, strict=True)] if both else [0, 0]
-    if min(counts) >= FEWEST_LAUNCHES * max(counts):
+    steps = [(row["baseline_launches"], row["candidate_launches"]) for row in rows if row["metric"] == "step"]
+    by_step = [n / of for n, of in zip(counts, steps[0], strict=True)] if steps else counts
+    if any(min(each) >= FEWEST_LAUNCHES * max(each) for each in (counts, by_step)):
         return []
+    of_steps = f"in {steps[0][0]:,} and {steps[0][1]:,} steps" if steps else "and no steps are known"
     return [
         f"the kernels of both runs were launched {counts[0]:,} times by the baseline and {counts[1]:,} times by the"
-        " candidate: one of them may have ended early"
+        f" candidate, {of_steps}: one of them may have ended early"
     ]
 
 
@@ -246,27 +249,27 @@ def _kernels_without_interval(
     share = _share(together, totals, "ns")
     if share <= MOST_UNJUDGED:
         return []
-    reason = _reason_of_most(others, rows)
-    why = "most of it for work that one run alone has" if reason else "most often for too few launches"
+    is_other_work = _is_mostly_other_work(others, rows)
+    why = "most of it for work that one run alone has" if is_other_work else "most often for too few launches"
     sentence = (
         f"{names}: kernels with {100 * share:.0f} % of the GPU time have no interval, {why},"
-        f" so {limit} cannot be judged and the gate stays closed; {_advice('time_per_launch', limit, reason)}."
+        f" so {limit} cannot be judged and the gate stays closed; {_advice('time_per_launch', limit, is_other_work)}."
     )
     return [_state(names, limit, None, NOT_JUDGED, sentence)]
 
 
-def _reason_of_most(kernels: Sequence[Mapping], rows: Sequence[Mapping]) -> str:
-    """Return `OTHER_WORK` if kernels with more than half of the candidate's time have no interval for it, else ""."""
-    other = {row["candidate"] for row in rows if (row["reason"] or "").endswith(OTHER_WORK)}
+def _is_mostly_other_work(kernels: Sequence[Mapping], rows: Sequence[Mapping]) -> bool:
+    """Return whether kernels with more than half of the candidate's time have no interval as they are other work."""
+    other = {row["candidate"] for row in rows if row["reason_code"] == OTHER_WORK}
     time = sum(part["candidate_ns"] for part in kernels)
-    return OTHER_WORK if 2 * sum(part["candidate_ns"] for part in kernels if part["kernel"] in other) > time else ""
+    return 2 * sum(part["candidate_ns"] for part in kernels if part["kernel"] in other) > time
 
 
-def _advice(metric: str, limit: str, reason: str) -> str:
+def _advice(metric: str, limit: str, is_other_work: bool) -> str:
     """Return what would let a limit be judged: where one run has other work, more launches of it would not."""
     more = "" if metric == "span" else "capture more launches, "
     away = "raise min_share, or leave this limit away" if "kernel" in limit else "or leave this limit away"
-    if reason.endswith(OTHER_WORK):
+    if is_other_work:
         return f"compare runs of the same problem sizes, {away}"
     return f"{more}name repeats of both runs, {away}"
 
@@ -282,7 +285,7 @@ def _judged(names: str, limit: str, most: float, row: Mapping, words: str, sign:
     unit = "points" if row["metric"] == "efficiency" else "%"
     what = words if row["level"] == "run" else f"{words} of kernel {name_in_quotes(row['candidate'])}"
     if state == NOT_JUDGED:
-        advice = _advice(row["metric"], limit, row["reason"])
+        advice = _advice(row["metric"], limit, row["reason_code"] == OTHER_WORK)
         said = f"so {limit} = {most:g} cannot be judged and the gate stays closed: {row['reason']}; {advice}"
     else:
         said = f"which {VERBS[state]} {limit} = {most:g}"
@@ -367,7 +370,7 @@ def _least_efficiency(names: str, rows: Sequence[Mapping], least: float | None) 
     if row["low_percent"] is None:
         sentence = (
             f"{what}, without interval, so min_efficiency = {least:g} cannot be judged and the gate stays closed:"
-            f" {row['reason']}; {_advice('efficiency', 'min_efficiency', row['reason'])}."
+            f" {row['reason']}; {_advice('efficiency', 'min_efficiency', is_other_work=False)}."
         )
         return [_state(names, "min_efficiency", None, NOT_JUDGED, sentence)]
     low, high = (value + (row[key] - row["change_percent"]) / 100 for key in ("low_percent", "high_percent"))

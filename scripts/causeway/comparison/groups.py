@@ -1,10 +1,19 @@
 """Every group of both sides at every level, matched, estimated and judged: the rows of `comparison.parquet`."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from causeway.comparison.change_estimates import Choices, Estimate, estimates
-from causeway.comparison.change_verdicts import WORDS, adjusted, claim_floor, p_value, typical_floor, verdict
+from causeway.comparison.change_verdicts import (
+    WORDS,
+    Reason,
+    adjusted,
+    claim_floor,
+    p_value,
+    typical_floor,
+    verdict,
+)
 from causeway.comparison.runs.matching import Match, match_configurations
 from causeway.comparison.runs.run_totals import LEVELS
 from causeway.comparison.runs.settings import COVERED
@@ -127,8 +136,8 @@ class Judged:
     shares: list[float]
     mixed: EqualMix
 
-    def uncovered(self, metric: str, called: str) -> str:
-        """Return why too little of the group is in configurations (`called` so) that both sides have; empty where
+    def uncovered(self, metric: str, called: str) -> Reason | None:
+        """Return that too little of the group is in configurations (`called` so) that both sides have; None where
         enough is.
         """
         parts = [(self.mixed.covered, "time is in")]
@@ -136,9 +145,8 @@ class Judged:
             parts.append((self.mixed.covered_deviations, "deviations are of"))
         share, what = min(parts)
         if share >= COVERED:
-            return ""
-        of = f"only {100 * share:.0f} %" if share else "none"
-        return f"{of} of the {what} {called} that both sides have: {OTHER_WORK}"
+            return None
+        return Reason(OTHER_WORK, (f"only {100 * share:.0f} %" if share else "none", what, called))
 
 
 def compare_groups(
@@ -216,15 +224,14 @@ def _judged_rows(
             if metric == "time_per_launch"
             else judgement.shares
         )
-        sentence = verdict(estimate, q, choices)
+        judged_as, why = verdict(estimate, q, choices)
         other_work = judgement.uncovered(metric, grouping.parts)
-        sentence = (sentence[0], other_work) if other_work else sentence
         shown = replace(estimate, floor=claim_floor(estimate, choices))
         unit = "ns" if metric == "time_per_launch" else "ratio"
         pair = replace(judgement.pair, level=grouping.levels[judgement.pair.level])
-        row = row_of(pair, grouping.metrics[metric], unit, values, shown, p, q, sentence)
+        row = row_of(pair, grouping.metrics[metric], unit, values, shown, p, q, (judged_as, other_work or why))
         if other_work:
-            row["note"] = "; ".join(filter(None, [row["note"], other_work]))
+            row["note"] = "; ".join(filter(None, [row["note"], other_work.words]))
         row |= {
             f"{side}_launches": launches
             for side, (launches, _) in zip(("baseline", "candidate"), judgement.totals, strict=True)
@@ -245,7 +252,7 @@ def row_of(
     estimate: Estimate,
     p: float | None,
     q: float | None,
-    judged: tuple[str, str],
+    judged: tuple[str, Reason],
     relative: bool = True,
 ) -> dict:
     """Return one row of the table; changes in percent, or in percentage points where the metric is a ratio that is
@@ -255,7 +262,7 @@ def row_of(
     def percent(value: float | None) -> float | None:
         if value is None:
             return None
-        return 100.0 * (float(_expm1(value)) if relative else value)
+        return 100.0 * (math.expm1(min(value, 700.0)) if relative else value)
 
     return {
         "level": pair.level,
@@ -274,7 +281,8 @@ def row_of(
         "p_value": p,
         "q_value": q,
         "verdict": WORDS[metric].get(judged[0], judged[0]),
-        "reason": judged[1],
+        "reason": judged[1].words,
+        "reason_code": judged[1].code,
         "baseline_effective": estimate.effective[0],
         "candidate_effective": estimate.effective[1],
         "paired": estimate.paired,
@@ -283,12 +291,6 @@ def row_of(
         "baseline_total_ns": None,
         "candidate_total_ns": None,
     }
-
-
-def _expm1(value: float) -> float:
-    import math
-
-    return math.expm1(min(value, 700.0))
 
 
 def lone_rows(sides: Sequence[Side], matches: Sequence[Match], grouping: Grouping = OF_LAUNCHES) -> list[dict]:
@@ -331,7 +333,7 @@ def _lone(
         Estimate(0.0),
         None,
         None,
-        (INCONCLUSIVE, f"{how}: only the {('baseline', 'candidate')[index]} has it"),
+        (INCONCLUSIVE, Reason("one_side", (how, ("baseline", "candidate")[index]))),
     )
     side, other = (("baseline", "candidate"), ("candidate", "baseline"))[index]
     value = totals[1] / totals[0] if totals[0] else None

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from causeway.comparison.change_estimates import LEAST_BLOCKS, Choices, Estimate, between_runs, floor_of, resample
-from causeway.comparison.change_verdicts import adjusted, claim_floor, p_value, verdict
+from causeway.comparison.change_verdicts import Reason, adjusted, claim_floor, p_value, verdict
 from causeway.comparison.groups import Pair, row_of
 from causeway.core.tables import read_table
 from causeway.core.vocabulary import EXACT, INCONCLUSIVE
@@ -183,7 +183,7 @@ def compare_times(metric: str, times: Sequence[Sequence[int | None]], choices: C
     pair = Pair("run", (0, 0), (metric, metric), EXACT)
     values = [side[0] for side in recorded]
     if all(len(side) == 1 for side in recorded):
-        why = f"one run on each side: {TIMES[metric]} is a single number, and says nothing of its own noise"
+        why = Reason("one_number", (TIMES[metric],))
         return [row_of(pair, metric, "ns", values, Estimate(logs[1][0] - logs[0][0]), None, None, (INCONCLUSIVE, why))]
     estimate = between_runs(logs, [0.0], choices.confidence)
     p = p_value(estimate, choices)
@@ -203,7 +203,8 @@ def _step_times(path: str | Path) -> np.ndarray:
 def compare_steps(
     names: Sequence[str], sides: Sequence[Sequence[str | Path]], choices: Choices, seed: int
 ) -> list[dict]:
-    """Return the row of the median time of a step, without those that warm up; none where a run has no such step.
+    """Return the row of the median time of a step, without those that warm up, whose launches are the numbers of steps;
+    none where a run has no such step.
 
     Parameters
     ----------
@@ -225,7 +226,8 @@ def compare_steps(
     p = p_value(estimate, choices)
     shown = replace(estimate, floor=claim_floor(estimate, choices))
     pair = Pair("run", (0, 0), ("steps", "steps"), EXACT)
-    return [row_of(pair, "step", "ns", values, shown, p, p, verdict(estimate, p, choices))]
+    numbers = {f"{word}_launches": side[0].size for word, side in zip(("baseline", "candidate"), times, strict=True)}
+    return [row_of(pair, "step", "ns", values, shown, p, p, verdict(estimate, p, choices)) | numbers]
 
 
 def _of_steps(

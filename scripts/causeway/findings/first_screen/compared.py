@@ -184,7 +184,14 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         if row["level"] == "run" and row["metric"] in names and row["baseline_value"] is not None
     ]
     by_kernel = any(change.what == SAME_LAUNCHES for change in changes)
-    other_work = next((row["reason"] for row in rows if _is_other_work(row)), "")
+    other_work = next(
+        (
+            row["reason"]
+            for row in rows
+            if row["level"] == "run" and row["metric"] == "time_per_launch" and row["reason_code"] == OTHER_WORK
+        ),
+        "",
+    )
     operators = document["operators"]
     is_by_input = bool(other_work and operators and not operators["without_shapes"])
     changes = [
@@ -304,12 +311,6 @@ def _of_amount(change: ChangeFact, metric: str, amount: Amount) -> ChangeFact:
         high=percents[2],
         verdict=INCONCLUSIVE,
     )
-
-
-def _is_other_work(row: Row) -> bool:
-    """Return whether a row is that of all kernels, which were launched in other configurations."""
-    is_whole = row["level"] == "run" and row["metric"] == "time_per_launch"
-    return bool(is_whole and (row["reason"] or "").endswith(OTHER_WORK))
 
 
 def _rates(sides: Sequence[PairSide]) -> list[tuple[str, float, float]]:

@@ -19,7 +19,14 @@ def lines_of(**changes):
         "baseline": {"dataset": "a", "launches": 100} | side,
         "candidate": {"dataset": "b", "launches": 90} | side,
     }
-    row = {"level": "run", "low_percent": None, "high_percent": None, "verdict": "inconclusive", "reason": ""}
+    row = {
+        "level": "run",
+        "low_percent": None,
+        "high_percent": None,
+        "verdict": "inconclusive",
+        "reason": "",
+        "reason_code": "",
+    }
     values = {"time_per_launch": (10.0, 10.2, 2.3), "idle": (274e6, 77e6, -72.0), "span": (928e6, 747e6, -19.5)}
     values |= {"step": (16.7e6, 19.3e6, 15.5)}
     rows = [
@@ -120,7 +127,7 @@ def kernel_row(name="k", before=10.0, after=10.0, launches=(100, 100), **more):
     """A row of a kernel of both runs: mean times in ns."""
     row = {"level": "kernel", "metric": "time_per_launch", "baseline": name, "candidate": name, "verdict": "same"}
     row |= {"baseline_value": before, "candidate_value": after, "change_percent": 100 * (after / before - 1)}
-    row |= {"low_percent": None, "high_percent": None, "floor_percent": 2.0, "reason": ""}
+    row |= {"low_percent": None, "high_percent": None, "floor_percent": 2.0, "reason": "", "reason_code": ""}
     row |= {"baseline_launches": launches[0], "candidate_launches": launches[1]}
     return row | {"baseline_total_ns": before * launches[0], "candidate_total_ns": after * launches[1]} | more
 
@@ -142,7 +149,7 @@ def document_of(devices=(1, 1), span=(100 * MS, 100 * MS), **more):
 
 def run_row(metric, before, after):
     row = {"level": "run", "metric": metric, "candidate": "run", "baseline_value": before, "candidate_value": after}
-    row |= {"low_percent": None, "high_percent": None, "verdict": "inconclusive", "reason": ""}
+    row |= {"low_percent": None, "high_percent": None, "verdict": "inconclusive", "reason": "", "reason_code": ""}
     return row | {"change_percent": 100 * (after / before - 1)}
 
 
@@ -233,14 +240,18 @@ def test_slowest_launches_that_alone_changed_are_told():
 def test_kernels_of_other_work_are_not_the_same_launches():
     """A batch of twice the size was told as "The same launches take +81 %, beyond noise"."""
     reason = "none of the time is in configurations that both sides have: other work, which is no change of speed"
-    row = kernel_row(before=MS, after=2 * MS, level="run", reason=reason, verdict="inconclusive")
+    row = kernel_row(
+        before=MS, after=2 * MS, level="run", reason=reason, reason_code="other_work", verdict="inconclusive"
+    )
     assert said_of(document_of(), [row]) == [f"As far as it is the same work, kernels take +100 %; {reason}."]
 
 
 def test_operators_of_other_work_are_told_with_their_calls():
     """Of two makers' devices one kernel was common, and "the same launches take −17 %" while all else was slower."""
     reason = "only 5 % of the time is in configurations that both sides have: other work, which is no change of speed"
-    row = kernel_row(before=MS, after=0.83 * MS, level="run", reason=reason, verdict="inconclusive")
+    row = kernel_row(
+        before=MS, after=0.83 * MS, level="run", reason=reason, reason_code="other_work", verdict="inconclusive"
+    )
     calls = kernel_row(before=MS, after=1.36 * MS, level="run", metric="time_per_call", verdict="slower per call")
     calls |= {"low_percent": 35.8, "high_percent": 36.2}
     operators = {
