@@ -1,5 +1,5 @@
 """The launches of a dataset with their kernels, configurations, ranks and regions numbered over all its exports,
-streamed.
+streamed. A graph that was recorded as a whole is a kernel, and its execution a launch.
 """
 
 import re
@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from causeway.comparison.runs.launch_inputs import UNKNOWN, messages_of, sizes_of
 from causeway.comparison.runs.recordings import Recording, device_names, recording_of
 from causeway.comparison.runs.settings import time_column, value_words
-from causeway.core.codes import GPU_TIME
+from causeway.core.codes import GPU_TIME, GRAPH_RANGE
 from causeway.core.errors import NotComparableError
 from causeway.core.formatting import NANOSECONDS, elided
 from causeway.core.names.build_numbers import names_of_one_kernel
@@ -25,6 +26,10 @@ from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table
 from causeway.events.few_values import Numbers, few_rows
 
 BATCH_ROWS = 1 << 18
+GRAPHS = "ranges"
+"""Table with the executions of whole graphs and their names."""
+WHOLE = (None,) * (len(LAUNCH_SHAPE) + 1)
+"""Shape of a graph that was recorded as a whole."""
 UNITS = {**NANOSECONDS, "": 1.0, "µs": 1e3}
 """Units of a counter of GPU time, ns each."""
 NUMBER = re.compile(r"\d+")
@@ -129,28 +134,26 @@ class Launches:
             [_shapes_by_name(folder) for folder in map(Path, folders) if _source(folder)]
         )
         for folder in map(Path, folders):
-            source = _source(folder)
-            if source is not None:
+            sources = [source for source in (_source(folder), _graphs(folder)) if source is not None]
+            if sources:
                 document = read_json(folder / "capabilities.json")
-                keys = self._keys(folder)
-                numbers = self._numbers_of(keys, source[0], folder)
-                own = (numbers, self._regions_of(folder), not rules_out_time_line(document))
-                self._exports.append((folder, *source, *own))
+                own = (self._regions_of(folder), not rules_out_time_line(document))
+                self._exports += [(folder, *source, self._numbers_of(source[0], folder), *own) for source in sources]
                 ranks |= set(document["ranks"])
         if any(
-            name == "launches" for _, name, *_ in self._exports
+            name != "counters" for _, name, *_ in self._exports
         ):  # counters beside a trace repeat its kernels one by one: not the run
-            self._exports = [export for export in self._exports if export[1] == "launches"]
+            self._exports = [export for export in self._exports if export[1] != "counters"]
         if not self._exports:
             raise NotComparableError(
                 f"dataset {dataset} cannot be compared: none of its exports holds kernel launches or the counter"
-                f" {GPU_TIME}{_why_refused(folders)}{_of_tables(folders)}{_of_graphs(folders)}"
+                f" {GPU_TIME}{_why_refused(folders)}{_of_tables(folders)}"
             )
         self._ranks = sorted(ranks)
         if self._settings or by_message:
             for _ in self.batches():  # meets all configurations
                 pass
-        recordings = [recording_of(folder) for folder, *_ in self._exports]
+        recordings = [recording_of(folder) for folder in dict.fromkeys(folder for folder, *_ in self._exports)]
         self.facts = RunFacts(
             dataset=dataset,
             ranks=self._ranks,
@@ -175,10 +178,11 @@ class Launches:
             keys[row["configuration"]] = self._kernels.number(self._one_kernel.get(name, name)), shape
         return keys
 
-    def _numbers_of(
-        self, keys: Mapping[int, tuple[int, tuple]], table: str, folder: Path
-    ) -> Callable[[pa.RecordBatch], np.ndarray]:
-        """Return what gives the dataset's number of the configuration of each row of an export."""
+    def _numbers_of(self, table: str, folder: Path) -> Callable[[pa.RecordBatch], np.ndarray]:
+        """Return what gives the dataset's number of the configuration of each row of a table of an export."""
+        if table == GRAPHS:
+            return partial(_numbers_of_names, self._of_graphs(folder))
+        keys = self._keys(folder)
         if self._settings and table == "counters":
             return partial(self._with_settings, keys)
         if self._by_message and table == "launches":
@@ -187,6 +191,17 @@ class Launches:
         for configuration, key in keys.items():
             numbers[configuration] = self._configurations.number(key)
         return lambda batch: numbers[_whole(batch, "configuration")]
+
+    def _of_graphs(self, folder: Path) -> dict[str, int]:
+        """Return the number of the configuration of each whole graph of an export by its name in `ranges`.
+
+        Ids change from build to build: graphs are called by the order of their first executions, and by how many there
+        are, so that those of runs with other numbers of graphs are not taken for each other.
+        """
+        rows = read_table(folder / f"{GRAPHS}.parquet", GRAPHS, ["name", "kind", "start_ns"])
+        names = _executed(rows).sort_by("start_ns")["name"].unique().to_pylist()
+        kernels = [self._kernels.number(f"CUDA graph {index} of {len(names)}") for index in range(1, len(names) + 1)]
+        return {name: self._configurations.number((kernel, WHOLE)) for name, kernel in zip(names, kernels, strict=True)}
 
     def _with_settings(self, keys: Mapping[int, tuple[int, tuple]], batch: pa.RecordBatch) -> np.ndarray:
         """Return the number of the configuration of each row of a table: the values of its settings stand before its
@@ -242,6 +257,8 @@ class Launches:
             with open_table(folder / f"{table}.parquet", table) as file:
                 scale = UNITS[unit_of(file.schema_arrow.field(columns[-1]))] if table == "counters" else 1.0
                 for batch in file.iter_batches(BATCH_ROWS, columns=[*settings, *columns]):
+                    if table == GRAPHS:
+                        batch = _executed(batch)
                     launches = _batch(batch, columns, scale, numbers, regions, ranks)
                     yield launches if has_times else replace(launches, start=None)
 
@@ -289,14 +306,24 @@ def _of_tables(folders: Sequence[str | Path]) -> str:
     return "; tables are compared by a measured column that is named with its unit of time, such as duration_us"
 
 
-def _of_graphs(folders: Sequence[str | Path]) -> str:
-    """Return what graphs that were traced as a whole need to be compared; empty where there are none."""
-    if not any((Path(folder) / "graphs.parquet").is_file() for folder in folders):
-        return ""
-    return (
-        "; its CUDA graphs were recorded as a whole, without their kernels: record both runs with nsys profile"
-        " --cuda-graph-trace=node"
-    )
+def _graphs(folder: Path) -> tuple[str, list[str]] | None:
+    """Return the table of an export that holds the executions of its whole graphs, and the columns to read; None if it
+    has none.
+    """
+    if not (folder / "graphs.parquet").is_file():
+        return None
+    return GRAPHS, ["start_ns", "duration_ns", "rank", "name", "kind"]
+
+
+def _executed(rows):
+    """Return the rows of `ranges`, a table or a batch, that are executions of whole graphs."""
+    return rows.filter(pc.equal(rows["kind"].cast(pa.string()), GRAPH_RANGE))
+
+
+def _numbers_of_names(numbers: Mapping[str, int], batch: pa.RecordBatch) -> np.ndarray:
+    """Return the number of each row of a batch by its name."""
+    coded = batch["name"].cast(pa.string()).dictionary_encode()
+    return np.array([numbers[name] for name in coded.dictionary.to_pylist()], np.int64)[coded.indices.to_numpy()]
 
 
 def _source(folder: Path) -> tuple[str, list[str]] | None:
@@ -331,13 +358,16 @@ def _batch(
     """Return the launches of a batch; `columns` as `_source` gives them."""
     rank = np.searchsorted(ranks, _whole(batch, "rank"))
     configuration = numbers(batch)
-    if "range" not in columns:
+    if "start_ns" not in columns:
         value = batch.column(columns[-1]).to_numpy(zero_copy_only=False).astype(float) * scale
         kept = np.isfinite(value)
         duration = np.rint(value[kept]).astype(np.int64)
         outside = np.full(duration.size, -1, np.int64)
         return LaunchBatch(None, duration, configuration[kept], rank[kept], outside, rank[kept])
+    start, duration = (_whole(batch, name) for name in ("start_ns", "duration_ns"))
+    if "range" not in columns:
+        return LaunchBatch(start, duration, configuration, rank, np.full(rank.size, -1, np.int64), rank)
     spans = batch.column("range").fill_null(np.iinfo(np.uint32).max).to_numpy(zero_copy_only=False).astype(np.int64)
     region = np.where(spans < regions.size, regions[np.minimum(spans, regions.size - 1)], -1)
     stream = (rank << 48) | (_whole(batch, "device") << 32) | _whole(batch, "stream")
-    return LaunchBatch(_whole(batch, "start_ns"), _whole(batch, "duration_ns"), configuration, rank, region, stream)
+    return LaunchBatch(start, duration, configuration, rank, region, stream)
