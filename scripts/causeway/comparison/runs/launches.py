@@ -23,6 +23,7 @@ from causeway.core.reduced import rules_out_time_line
 from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.schemas.launch_threads import grid_counts, thread_sizes
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
+from causeway.events.event_blocks import GPU_TABLES, spans, widened
 from causeway.events.few_values import Numbers, few_rows
 
 BATCH_ROWS = 1 << 18
@@ -83,6 +84,8 @@ class RunFacts:
         Exports that were not read whole, each with whether it was refused.
     thread_columns : int
         Leading values of a shape whose product is the threads of a launch; 0: not known.
+    span_ns : int or None
+        From the first start to the last end of a rank's work, also of copies, the longest; None without a time line.
     """
 
     dataset: str
@@ -94,6 +97,7 @@ class RunFacts:
     devices: dict[tuple[int, int], str | None] = field(default_factory=dict)
     incomplete: list[tuple[str, bool]] = field(default_factory=list)
     thread_columns: int = 0
+    span_ns: int | None = None
 
 
 class Launches:
@@ -153,7 +157,8 @@ class Launches:
         if self._settings or by_message:
             for _ in self.batches():  # meets all configurations
                 pass
-        recordings = [recording_of(folder) for folder in dict.fromkeys(folder for folder, *_ in self._exports)]
+        timed = {folder: has_times for folder, *_, has_times in self._exports}
+        recordings = [recording_of(folder) for folder in timed]
         self.facts = RunFacts(
             dataset=dataset,
             ranks=self._ranks,
@@ -164,6 +169,7 @@ class Launches:
             devices={key: name for folder, *_ in self._exports for key, name in device_names(folder).items()},
             incomplete=_not_read_whole(folders),
             thread_columns=self._thread_columns,
+            span_ns=_span_ns([folder for folder, has_times in timed.items() if has_times]),
         )
 
     def _keys(self, folder: Path) -> dict[int, tuple[int, tuple]]:
@@ -261,6 +267,15 @@ class Launches:
                         batch = _executed(batch)
                     launches = _batch(batch, columns, scale, numbers, regions, ranks)
                     yield launches if has_times else replace(launches, start=None)
+
+
+def _span_ns(folders: Sequence[Path]) -> int | None:
+    """Return how long the devices of the exports of a run work, `RunFacts.span_ns`."""
+    ends: dict[int, tuple[int, int]] = {}
+    for folder in folders:
+        own = spans(folder, GPU_TABLES)
+        ends |= own | widened({rank: ends[rank] for rank in own.keys() & ends.keys()}, own)
+    return max((last - first for first, last in ends.values()), default=None)
 
 
 def _names(folder: Path) -> dict[int, str]:

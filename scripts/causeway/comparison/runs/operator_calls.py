@@ -28,7 +28,7 @@ LAUNCHES = """
 CREATE OR REPLACE TEMP TABLE launched AS
 SELECT row_number() OVER () AS row, launch.rank, launch.thread, launch.call_start_ns, launch.range, launch.start_ns,
        launch.duration_ns, named.name, coalesce(sized.size, -1) AS size
-FROM read_parquet($launches) AS launch
+FROM (FROM read_parquet($launches) WHERE list_contains($ranks, rank)) AS launch
 JOIN named ON named.operator = launch.operator LEFT JOIN sized ON sized.shape = launch.shape
 """
 HOST = """
@@ -94,7 +94,7 @@ class OperatorCalls:
     folders : sequence of path
         Its folders of tables, in the sheet's order.
     ranks : sequence of int
-        All ranks of the run, in order.
+        Ranks whose calls are taken, in order.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class OperatorCalls:
         base = self._base
         base.register("named", self._named(folder))
         base.register("sized", self._sized(folder))
-        base.execute(LAUNCHES, {"launches": str(folder / "launches.parquet")})
+        base.execute(LAUNCHES, {"launches": str(folder / "launches.parquet"), "ranks": self.ranks})
         operators = folder / "host_operators.parquet"
         if operators.is_file():
             base.execute(HOST, {"operators": str(operators), "longest": LONGEST_NAME})

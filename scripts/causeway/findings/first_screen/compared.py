@@ -11,7 +11,19 @@ from causeway.core.names.build_numbers import without_build_numbers
 from causeway.core.names.kernel_words import LONGEST
 from causeway.core.queries import cell
 from causeway.core.schemas import Row
-from causeway.core.vocabulary import FEWEST_OF_P99, INCONCLUSIVE, NOT_IDLE, OTHER_WORK, SAME
+from causeway.core.vocabulary import (
+    COUNTS_ALIKE,
+    EXACT,
+    FEWEST_OF_P99,
+    GONE,
+    INCONCLUSIVE,
+    NEW,
+    NORMALISED,
+    NOT_IDLE,
+    OTHER_WORK,
+    SAME,
+    SEQUENCE,
+)
 from causeway.findings.first_screen.compared_kernels import (
     OTHER_NUMBER,
     ComparedTables,
@@ -73,7 +85,7 @@ class CallFact:
 @dataclass(frozen=True, kw_only=True)
 class Amount:
     """What times of a whole run are divided by where the runs differ in it, before and after, and how it is called: the
-    steps, the devices, and without steps how often the same kernels were launched.
+    steps, the devices, and without steps how often the same kernels were launched, if that differs.
     """
 
     divisors: tuple[float, float] = (1.0, 1.0)
@@ -99,7 +111,7 @@ class ComparedRuns:
     kernels, and those of which the slowest launches alone changed; why the launches are not the same, where they are
     not, steps that warm up, kernels' names in the baseline by those in the candidate where they are others, and whether
     all kernels changed alike; the idle share before and after, what is behind most of it; and rates of
-    copies that changed, by direction, GB/s.
+    copies that changed, by direction, GB/s; and where no kernel is on both sides the time of all, ns.
     """
 
     changes: Sequence[ChangeFact]
@@ -125,6 +137,7 @@ class ComparedRuns:
     idle_shares: tuple[float, float] | None = None
     most_idle: str = ""
     rates: Sequence[tuple[str, float, float]] = ()
+    lone_times: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,6 +205,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         ),
         "",
     )
+    is_lone = not any(document.get("matched", {EXACT: 1}).get(how) for how in (EXACT, NORMALISED, SEQUENCE))
     operators = document["operators"]
     is_by_input = bool(other_work and operators and not operators["without_shapes"])
     changes = [
@@ -202,11 +216,14 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
     changes.sort(key=lambda change: list(names.values()).index(change.what))
     least = NOTICEABLE * max(_gpu_ns(document[side]) for side in SIDES)
     details = kernel_details(document, rows)
-    is_claimed = any(change.what == SAME_LAUNCHES and change.verdict not in (SAME, INCONCLUSIVE) for change in changes)
-    least_kernel = NOTICEABLE * max(document[side]["gpu_time_ns"] or 0 for side in SIDES) if is_claimed else least
+    is_change = any(
+        change.what == SAME_LAUNCHES and change.verdict != SAME and (change.low or 0) * (change.high or 0) > 0
+        for change in changes
+    )
+    least_kernel = NOTICEABLE * max(document[side]["gpu_time_ns"] or 0 for side in SIDES) if is_change else least
     kernels = [
         (row["kernel"], row["baseline_ns"] / amount.divisors[0], row["candidate_ns"] / amount.divisors[1])
-        for row in document["decomposition"]
+        for row in _kernels(document["decomposition"])
         if abs(row["candidate_ns"] - row["baseline_ns"] - row["launches_ns"]) >= min(least, least_kernel)
     ]
     told = {kernel[0] for kernel in kernels}
@@ -218,7 +235,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         changes=changes,
         calls=[
             call
-            for call in _calls(operators, rows, table, sides, [len(document[side]["ranks"]) for side in SIDES])
+            for call in _calls(operators, rows, table, sides, _compared_ranks(document))
             if abs(call.whole_ns) >= least
         ]
         if operators
@@ -227,7 +244,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         unshaped=operators["without_shapes"] if operators else (),
         reasons=_side_by_side(reasons, least_each),
         exposed=_side_by_side(amount.of_each([_exposed(side) for side in sides]), least_each),
-        operators=_side_by_side(amount.of_each([_operators(side) for side in sides]), least_each),
+        operators=_side_by_side(amount.of_each([_operators(side) for side in sides]), least_each) if operators else (),
         kernels=sorted(kernels, key=lambda row: (-abs(row[2] - row[1]), row[0])),
         launches=(document["baseline"]["launches"], document["candidate"]["launches"]),
         models=(_model(document["baseline"]["devices"]), _model(document["candidate"]["devices"])),
@@ -253,18 +270,24 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         is_alike=_is_alike(rows, document),
         idle_shares=_idle_shares(document, rows),
         rates=_rates(sides),
+        lone_times=(document["baseline"]["gpu_time_ns"], document["candidate"]["gpu_time_ns"]) if is_lone else None,
         most_idle=max(reasons[1].items(), key=lambda pair: pair[1], default=("", 0))[0],
     )
 
 
 def _amount(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> Amount:
-    """Return what the times of whole runs are divided by: what differs by a twentieth or more."""
+    """Return what the times of whole runs are divided by: what differs by a twentieth or more. Launches count where all
+    kernels are launched about as many times as often as those with most time: else the runs do other work.
+    """
     before, after = (len(side.steps) for side in sides)
     gpus = [_gpus(document[side]) for side in SIDES]
     launches = _launch_ratio(rows)
     has_other_steps = bool(before and after) and abs(after / before - 1) >= OTHER_NUMBER
+    totals = [sum(row[f"{side}_launches"] for row in filter(is_kernel, rows)) for side in SIDES]
+    is_same_mix = max(launches * totals[0], totals[1]) <= COUNTS_ALIKE * min(launches * totals[0], totals[1])
     has_other_launches = not (before and after) and abs(launches - 1) >= OTHER_NUMBER
-    divisors = (float(before), float(after)) if has_other_steps else (1.0, launches if has_other_launches else 1.0)
+    by_launch = has_other_launches and is_same_mix
+    divisors = (float(before), float(after)) if has_other_steps else (1.0, launches if by_launch else 1.0)
     of = " a step" if has_other_steps else ""
     if gpus[0] != gpus[1]:
         divisors = divisors[0] * gpus[0], divisors[1] * gpus[1]
@@ -273,10 +296,30 @@ def _amount(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> Am
         of += ", all GPUs"
     return Amount(
         divisors=divisors,
-        of=f"{of} for as many launches" if has_other_launches else of,
+        of=f"{of} for as many launches" if by_launch else of,
         steps=(before, after) if has_other_steps else None,
         is_of_launches=has_other_launches,
     )
+
+
+def _compared_ranks(document: Row) -> list[int]:
+    """Return of how many ranks the calls of operators are compared on each side: of those of both, if there are any."""
+    ranks = [set(document[side]["ranks"]) for side in SIDES]
+    return [len(ranks[0] & ranks[1] or own) for own in ranks]
+
+
+def _kernels(decomposition: Sequence[Row]) -> list[Row]:
+    """Return the rows of kernels, those of one run alone that are called the same in words as one: instances of a
+    template are not matched where the runs have other numbers of them.
+    """
+    both = [row for row in decomposition if row.get("match") not in (NEW, GONE)]
+    lone: dict[str, Row] = {}
+    for row in decomposition:
+        if row.get("match") in (NEW, GONE):
+            sums = lone.setdefault(demangled_words(row["kernel"]), {**row, "baseline_ns": 0, "candidate_ns": 0})
+            for side in SIDES:
+                sums[f"{side}_ns"] += row[f"{side}_ns"]
+    return [*both, *lone.values()]
 
 
 def _launch_ratio(rows: Sequence[Row]) -> float:
@@ -502,6 +545,9 @@ def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
             )
     lines += _of_operators(fact)
     lines += [(f"{_of_same_work(change, fact)}.", change.query) for change in same_work]
+    if fact.lone_times is not None:
+        numbers = _numbers(fact.launches, " launches")
+        lines.append((f"No kernel is on both sides: {pair('GPU time', *fact.lone_times)}{numbers}.", None))
     lines += [(f"{pair(f'{what}{fact.amount.of}', *ns)}.", None) for what, *ns in fact.exposed]
     if fact.kernels:
         named = ", ".join(

@@ -112,3 +112,12 @@ def test_calls_and_times_of_each_operator_and_input_are_those_of_the_trace(name,
     expected = by_pandas(TRACES[name])
     assert len(expected) >= 5
     assert by_causeway(folder) == expected
+
+
+def test_calls_of_the_ranks_that_both_sides_have_are_taken(tmp_path):
+    folder = tmp_path / "e0"
+    normalise(TRACES["MI250"], folder, export="e0", source="e0")
+    (rank,) = read_json(folder / "capabilities.json")["ranks"]
+    with OperatorCalls("a", [folder], [rank]) as own, OperatorCalls("a", [folder], [rank + 1]) as others:
+        assert own.calls > 0
+        assert (others.calls, others.gpu_time_ns) == (0, 0)

@@ -34,7 +34,8 @@ def pair(words: str, before: float, after: float) -> str:
 
 def demangled_words(name: str) -> str:
     """Return a kernel in words, without return type, namespace, template arguments and parameters."""
-    text = name.replace("(anonymous namespace)::", "").split("<")[0].split("(")[0].removeprefix("void ")
+    named = name.replace("(anonymous namespace)::", "").replace("<unnamed>::", "")
+    text = named.split("<")[0].split("(")[0].removeprefix("void ")
     return matrix_product(name) or kernel_words(text.rpartition("::")[2] or name)
 
 
