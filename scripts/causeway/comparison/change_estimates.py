@@ -221,8 +221,8 @@ def _run_indices(sides: Sequence[Side], single: bool) -> list[tuple[int | None, 
 
 
 def _mean_ns(side: Side, level: str, group: int) -> float:
-    launches, total = launches_of(side.totals(0, level, group))
-    return total / launches
+    totals = launches_of(side.totals(0, level, group))
+    return totals.time_ns / totals.launches
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class Drawn:
             for side, group, index in zip(sides, groups, indices, strict=True)
         ]
         totals = [
-            0 if index is None else launches_of(side.totals(index, level, group))[1]
+            0 if index is None else launches_of(side.totals(index, level, group)).time_ns
             for side, group, index in zip(sides, groups, indices, strict=True)
         ]
         shapes = [[(part.ranks, part.launches) for part in side] for side in series]

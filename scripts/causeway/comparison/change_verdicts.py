@@ -178,19 +178,16 @@ def compare_causes(sides: Sequence[Mapping[str, Mapping[str, dict]]], rate: floa
 
 
 def _row(target: str, feature: str, before: Mapping | None, after: Mapping | None) -> dict:
-    row: dict = {"target": target, "feature": feature, "baseline_percent": before and before["variance_percent"]}
-    row |= {
+    row: dict = {
+        "target": target,
+        "feature": feature,
+        "baseline_percent": before and before["variance_percent"],
         "candidate_percent": after and after["variance_percent"],
-        "change": None,
-        "low": None,
-        "high": None,
-        "p_value": None,
-    }
-    row |= {
-        "signs": [before and before["sign"], after and after["sign"]],
+        **dict.fromkeys(("change", "low", "high", "p_value")),
+        "signs": [side and side["sign"] for side in (before, after)],
         "sign_of": [side and side["sign_of"] for side in (before, after)],
+        "verdict": GONE if after is None else APPEARED,
     }
-    row["verdict"] = GONE if after is None else APPEARED
     if before is None or after is None:
         return row
     row["change"] = after["variance_percent"] - before["variance_percent"]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from causeway.core.vocabulary import GONE, MATCHES, NEW
 
 SIDES = ("baseline", "candidate")
 NOT_RECORDED = "input not recorded"
+CALLED = {"kernel": "operator", "launches_ns": "calls_ns", "configurations_ns": "inputs_ns"}
+"""What columns of the decomposition by kernel are called of operators."""
 STEP_COLUMNS = ["rank", "warm_up", "launches"]
 
 
@@ -77,7 +79,7 @@ def compare_operators(
     with ExitStack() as opened:
         calls = [
             [
-                opened.enter_context(OperatorCalls(run.dataset, folders[run.dataset], common or run.ranks))
+                opened.enter_context(closing(OperatorCalls(run.dataset, folders[run.dataset], common or run.ranks)))
                 for run in side.runs
             ]
             for side in sides
@@ -145,7 +147,7 @@ def _share_of_a_step(path: str | None, side: Side, ranks: Sequence[int]) -> floa
     rows = read_table(path, "steps", STEP_COLUMNS).to_pylist() if path else []
     rows = [row for row in rows if row["rank"] in ranks and not row["warm_up"]]
     indices = map(side.main.ranks.index, ranks)
-    launches = sum(launches_of(side.totals(0, "rank", index))[0] for index in indices)
+    launches = sum(launches_of(side.totals(0, "rank", index)).launches for index in indices)
     return sum(row["launches"] for row in rows) / len(rows) / launches if rows else None
 
 
@@ -158,17 +160,7 @@ def _by_operator(sides: Sequence[Side], matches: Sequence[Match], share: float |
     """Return where the difference of the time in operators comes from, operator by operator."""
     pairs = {number: other for number, (other, *_) in configuration_pairs(sides, matches).items()}
     return [
-        {
-            "operator": row["kernel"],
-            "match": row["match"],
-            "baseline_ns": row["baseline_ns"],
-            "candidate_ns": row["candidate_ns"],
-            "time_ns": row["time_ns"],
-            "calls_ns": row["launches_ns"],
-            "inputs_ns": row["configurations_ns"],
-            "lone_ns": row["lone_ns"],
-            "step_ns": _worth(row["time_ns"], share),
-        }
+        {CALLED.get(key, key): value for key, value in row.items()} | {"step_ns": _worth(row["time_ns"], share)}
         for row in decomposition(sides, matches, pairs)
     ]
 

@@ -3,6 +3,7 @@ efficient.
 """
 
 import hashlib
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -347,9 +348,7 @@ def _other_work_percent(document: Row, rows: Sequence[Row]) -> float | None:
     other = sum(document["change_ns"][part] for part in OTHER_PARTS)
     gpus = [sum(model["number"] for model in document[side]["devices"]) for side in ("baseline", "candidate")]
     steps = [(row["baseline_launches"], row["candidate_launches"]) for row in rows if row["metric"] == "step"]
-    more = gpus[1] / gpus[0] if all(gpus) else 1.0
-    for step in steps:
-        more *= step[1] / step[0] if all(step) else 1.0
+    more = math.prod(after / before for before, after in (gpus, *steps) if before and after)
     if not before or any(abs((before + other) / of - before) < NOTICEABLE * before for of in (1, more)):
         return None
     return 100 * other / before

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from causeway.comparison.runs.launch_inputs import UNKNOWN, messages_of, sizes_of
+from causeway.comparison.runs.launch_inputs import UNKNOWN, by_key, messages_of, sizes_of
 from causeway.comparison.runs.recordings import Recording, device_names, recording_of
 from causeway.comparison.runs.settings import time_column, value_words
 from causeway.core.codes import GPU_TIME, GRAPH_RANGE
@@ -23,7 +23,7 @@ from causeway.core.reduced import rules_out_time_line
 from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.schemas.launch_threads import grid_counts, thread_sizes
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
-from causeway.events.event_blocks import GPU_TABLES, spans, widened
+from causeway.events.event_blocks import GPU_TABLES, chunks, spans, widened
 from causeway.events.few_values import Numbers, few_rows
 
 BATCH_ROWS = 1 << 18
@@ -151,7 +151,7 @@ class Launches:
         if not self._exports:
             raise NotComparableError(
                 f"dataset {dataset} cannot be compared: none of its exports holds kernel launches or the counter"
-                f" {GPU_TIME}{_why_refused(folders)}{_of_tables(folders)}"
+                f" {GPU_TIME}{_why_not(folders)}"
             )
         self._ranks = sorted(ranks)
         if self._settings or by_message:
@@ -174,7 +174,7 @@ class Launches:
 
     def _keys(self, folder: Path) -> dict[int, tuple[int, tuple]]:
         """Return kernel and shape of each configuration of an export, before the settings of a table."""
-        names = _names(folder)
+        names = by_key(folder, "kernels", "kernel", "name")
         keys = {}
         table = read_table(folder / "configurations.parquet", "configurations")
         self._thread_columns = len(thread_sizes(grid_counts(table)) or ())
@@ -214,45 +214,47 @@ class Launches:
         label, and in it.
         """
         coded = [batch[name].dictionary_encode("encode") for name in self._settings]
-        rows, codes = few_rows(_whole(batch, "configuration"), *(column.indices.to_numpy() for column in coded))
         texts = [[value_words(value) for value in column.dictionary.to_pylist()] for column in coded]
-        numbers = []
-        for configuration, *values in rows:
-            kernel, shape = keys[configuration]
+
+        def shaped(shape: tuple, *values: int) -> tuple:
             settings = [text[value] for text, value in zip(texts, values, strict=True)]
             words = [f"{name}={value}" for name, value in zip(self._settings, settings, strict=True)]
-            label = ", ".join([*filter(None, shape[-1:]), *words])
-            numbers.append(self._configurations.number((kernel, (*shape[:-1], *settings, label))))
-        return np.array(numbers, np.int64)[codes]
+            return *shape[:-1], *settings, ", ".join([*filter(None, shape[-1:]), *words])
+
+        return self._shaped(keys, batch, [column.indices.to_numpy() for column in coded], shaped)
 
     def _with_messages(
         self, keys: Mapping[int, tuple[int, tuple]], messages: Sequence[np.ndarray], batch: pa.RecordBatch
     ) -> np.ndarray:
         """Return the number of the configuration of each launch: a collective's message is its label."""
-        rows, codes = few_rows(_whole(batch, "configuration"), sizes_of(batch, messages))
-        numbers = []
-        for configuration, size in rows:
-            kernel, shape = keys[configuration]
-            label = shape[-1] if size == UNKNOWN else f"message of {size:,} bytes"
-            numbers.append(self._configurations.number((kernel, (*shape[:-1], label))))
+
+        def shaped(shape: tuple, size: int) -> tuple:
+            return shape if size == UNKNOWN else (*shape[:-1], f"message of {size:,} bytes")
+
+        return self._shaped(keys, batch, [sizes_of(batch, messages)], shaped)
+
+    def _shaped(
+        self,
+        keys: Mapping[int, tuple[int, tuple]],
+        batch: pa.RecordBatch,
+        columns: Sequence[np.ndarray],
+        shaped: Callable[..., tuple],
+    ) -> np.ndarray:
+        """Return the number of the configuration of each row, whose shape further columns change."""
+        rows, codes = few_rows(_whole(batch, "configuration"), *columns)
+        own = [(*keys[configuration], values) for configuration, *values in rows]
+        numbers = [self._configurations.number((kernel, shaped(shape, *values))) for kernel, shape, values in own]
         return np.array(numbers, np.int64)[codes]
 
     def _regions_of(self, folder: Path) -> np.ndarray:
         """Return the dataset's number of each range of an export; -1 where it has none."""
-        path = folder / "ranges.parquet"
-        if not path.is_file():
-            return np.full(1, -1, np.int64)
         numbers = np.full(1, -1, np.int64)
-        with open_table(path, "ranges") as file:
-            for batch in file.iter_batches(BATCH_ROWS, columns=["range", "name"]):
-                ids = batch.column(0).to_numpy(zero_copy_only=False).astype(np.int64)
-                if ids.size and ids.max() >= numbers.size:
-                    numbers = np.concatenate([numbers, np.full(int(ids.max()) + 1 - numbers.size, -1, np.int64)])
-                coded = batch.column(1).dictionary_encode()
-                codes = np.array(
-                    [self._regions.number(NUMBER.sub("*", name)) for name in coded.dictionary.to_pylist()], np.int64
-                )
-                numbers[ids] = codes[coded.indices.to_numpy(zero_copy_only=False)] if ids.size else -1
+        for batch in chunks(folder, "ranges", ["range", "name"]):
+            ids = _whole(batch, "range")
+            numbers = np.concatenate([numbers, np.full(max(0, int(ids.max()) + 1 - numbers.size), -1, np.int64)])
+            coded = batch["name"].dictionary_encode()
+            codes = [self._regions.number(NUMBER.sub("*", name)) for name in coded.dictionary.to_pylist()]
+            numbers[ids] = np.array(codes, np.int64)[coded.indices.to_numpy()]
         return numbers
 
     def batches(self) -> Iterator[LaunchBatch]:
@@ -278,15 +280,9 @@ def _span_ns(folders: Sequence[Path]) -> int | None:
     return max((last - first for first, last in ends.values()), default=None)
 
 
-def _names(folder: Path) -> dict[int, str]:
-    """Return the full names of an export's kernels by their numbers."""
-    table = read_table(folder / "kernels.parquet", "kernels", ["kernel", "name"])
-    return dict(zip(*(table.column(key).to_pylist() for key in ("kernel", "name")), strict=True))
-
-
 def _shapes_by_name(folder: Path) -> dict[str, set[tuple]]:
     """Return the grids and blocks of an export's kernels by their full names."""
-    names = _names(folder)
+    names = by_key(folder, "kernels", "kernel", "name")
     shapes: dict[str, set[tuple]] = {name: set() for name in names.values()}
     rows = read_table(folder / "configurations.parquet", "configurations", ["kernel", *GRID_AND_BLOCK]).to_pylist()
     for row in rows:
@@ -300,25 +296,20 @@ def _not_read_whole(folders: Sequence[str | Path]) -> list[tuple[str, bool]]:
     return [(export, state == "refused") for export, state in states if state not in (None, "read")]
 
 
-def _why_refused(folders: Sequence[str | Path]) -> str:
-    """Return why exports of a dataset were refused, in words that follow a sentence; empty where none was."""
+def _why_not(folders: Sequence[str | Path]) -> str:
+    """Return why exports of a dataset were refused, and what a plain table needs to be compared, in words that follow a
+    sentence; empty where neither is the case.
+    """
     documents = [(Path(folder).name, read_json(Path(folder) / "capabilities.json")) for folder in folders]
-    refused = [
-        (export, document["error"]["found"]) for export, document in documents if document["status"] == "refused"
-    ]
-    if not refused:
-        return ""
-    export, reason = refused[0]
-    more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
-    return f"; {export}{more} could not be read: {elided(' '.join(reason.split()), 200)}"
-
-
-def _of_tables(folders: Sequence[str | Path]) -> str:
-    """Return what a plain table needs to be compared, in words that follow a sentence; empty where there is none."""
-    documents = [read_json(Path(folder) / "capabilities.json") for folder in folders]
-    if not any(document.get("kind") == "table" for document in documents):
-        return ""
-    return "; tables are compared by a measured column that is named with its unit of time, such as duration_us"
+    refused = [(export, document) for export, document in documents if document["status"] == "refused"]
+    words = ""
+    if refused:
+        more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+        reason = " ".join(refused[0][1]["error"]["found"].split())
+        words = f"; {refused[0][0]}{more} could not be read: {elided(reason, 200)}"
+    if any(document.get("kind") == "table" for _, document in documents):
+        words += "; tables are compared by a measured column that is named with its unit of time, such as duration_us"
+    return words
 
 
 def _graphs(folder: Path) -> tuple[str, list[str]] | None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
@@ -86,7 +85,7 @@ def input_key(dims: str, types: str) -> tuple[str, str]:
 
 
 class OperatorCalls:
-    """The calls of operators of one dataset that launched kernels; a context manager.
+    """The calls of operators of one dataset that launched kernels; to be closed.
 
     Parameters
     ----------
@@ -128,12 +127,8 @@ class OperatorCalls:
         self.has_shapes = bool(recorded)
         self.has_types = any(sizes[size][1] for size in recorded)
 
-    def __enter__(self) -> "OperatorCalls":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the database."""
         self._base.close()
 
     def _add(self, number: int, folder: Path) -> None:

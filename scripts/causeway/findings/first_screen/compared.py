@@ -196,30 +196,20 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         for index, row in enumerate(rows)
         if row["level"] == "run" and row["metric"] in names and row["baseline_value"] is not None
     ]
-    by_kernel = any(change.what == SAME_LAUNCHES for change in changes)
-    other_work = next(
-        (
-            row["reason"]
-            for row in rows
-            if row["level"] == "run" and row["metric"] == "time_per_launch" and row["reason_code"] == OTHER_WORK
-        ),
-        "",
-    )
+    whole = next((row for row in rows if row["level"] == "run" and row["metric"] == "time_per_launch"), None)
+    other_work = whole["reason"] if whole and whole["reason_code"] == OTHER_WORK else ""
     is_lone = not any(document.get("matched", {EXACT: 1}).get(how) for how in (EXACT, NORMALISED, SEQUENCE))
     operators = document["operators"]
     is_by_input = bool(other_work and operators and not operators["without_shapes"])
     changes = [
         change
         for change in changes
-        if change.what != SAME_CALLS or (change.low is not None and (is_by_input or not by_kernel))
+        if change.what != SAME_CALLS or (change.low is not None and (is_by_input or not whole))
     ]
     changes.sort(key=lambda change: list(names.values()).index(change.what))
     least = NOTICEABLE * max(_gpu_ns(document[side]) for side in SIDES)
     details = kernel_details(document, rows)
-    is_change = any(
-        change.what == SAME_LAUNCHES and change.verdict != SAME and (change.low or 0) * (change.high or 0) > 0
-        for change in changes
-    )
+    is_change = whole and whole["verdict"] != SAME and (whole["low_percent"] or 0) * (whole["high_percent"] or 0) > 0
     least_kernel = NOTICEABLE * max(document[side]["gpu_time_ns"] or 0 for side in SIDES) if is_change else least
     kernels = [
         (row["kernel"], row["baseline_ns"] / amount.divisors[0], row["candidate_ns"] / amount.divisors[1])
@@ -267,7 +257,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
             for row in document["matches"]
             if row["candidate"] and row["baseline"] and len({without_build_numbers(row[side]) for side in SIDES}) > 1
         },
-        is_alike=_is_alike(rows, document),
+        is_alike=whole is not None and _is_alike(rows, whole["change_percent"], document),
         idle_shares=_idle_shares(document, rows),
         rates=_rates(sides),
         lone_times=(document["baseline"]["gpu_time_ns"], document["candidate"]["gpu_time_ns"]) if is_lone else None,
@@ -313,7 +303,7 @@ def _kernels(decomposition: Sequence[Row]) -> list[Row]:
     template are not matched where the runs have other numbers of them.
     """
     both = [row for row in decomposition if row.get("match") not in (NEW, GONE)]
-    lone: dict[str, Row] = {}
+    lone: dict[str, dict] = {}
     for row in decomposition:
         if row.get("match") in (NEW, GONE):
             sums = lone.setdefault(demangled_words(row["kernel"]), {**row, "baseline_ns": 0, "candidate_ns": 0})
@@ -373,15 +363,11 @@ def _gb_per_s(size: int, spent_ns: int) -> float:
     return size / max(spent_ns, 1)
 
 
-def _is_alike(rows: Sequence[Row], document: Row) -> bool:
-    """Return whether all kernels with a hundredth of the time changed as the whole did, to a point."""
-    own = [row for row in rows if row["metric"] == "time_per_launch" and row["change_percent"] is not None]
-    whole = next((row["change_percent"] for row in own if row["level"] == "run"), None)
+def _is_alike(rows: Sequence[Row], percent: float, document: Row) -> bool:
+    """Return whether all kernels with a hundredth of the time changed as the whole did, by so much, to a point."""
     least = NOTICEABLE * (document["candidate"].get("gpu_time_ns") or 0)
-    kernels = [row["change_percent"] for row in own if row["level"] == "kernel" and row["candidate_total_ns"] >= least]
-    return (
-        whole is not None and len(kernels) > 1 and all(abs(percent - whole) <= 100 * NOTICEABLE for percent in kernels)
-    )
+    kernels = [row["change_percent"] for row in filter(is_kernel, rows) if row["candidate_total_ns"] >= least]
+    return len(kernels) > 1 and all(abs(change - percent) <= 100 * NOTICEABLE for change in kernels)
 
 
 def _idle_shares(document: Row, rows: Sequence[Row]) -> tuple[float, float] | None:
@@ -546,8 +532,8 @@ def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
     lines += _of_operators(fact)
     lines += [(f"{_of_same_work(change, fact)}.", change.query) for change in same_work]
     if fact.lone_times is not None:
-        numbers = _numbers(fact.launches, " launches")
-        lines.append((f"No kernel is on both sides: {pair('GPU time', *fact.lone_times)}{numbers}.", None))
+        launches = _numbers(fact.launches, " launches")
+        lines.append((f"No kernel is on both sides: {pair('GPU time', *fact.lone_times)}{launches}.", None))
     lines += [(f"{pair(f'{what}{fact.amount.of}', *ns)}.", None) for what, *ns in fact.exposed]
     if fact.kernels:
         named = ", ".join(
