@@ -236,6 +236,8 @@ class Drawn:
     blocks, series, effective : sequence
         By side.
     paired : bool
+    is_centred : bool
+        Whether the noise is already around the estimate, and its own mean stays: that of a median may lie elsewhere.
     """
 
     noise: Sequence[np.ndarray | None]
@@ -243,6 +245,7 @@ class Drawn:
     series: Sequence[int]
     effective: Sequence[float]
     paired: bool
+    is_centred: bool = False
 
     @classmethod
     def of(
@@ -324,7 +327,8 @@ class Drawn:
             noise = parts[1] - parts[0]
         tail = (1 - confidence) / 2
         widened = stats.t.isf(tail, freedom) / stats.norm.isf(tail)
-        low, high = change + np.quantile(noise - noise.mean(), [tail, 1 - tail]) * widened
+        middle = 0.0 if self.is_centred else noise.mean()
+        low, high = change + np.quantile(noise - middle, [tail, 1 - tail]) * widened
         return replace(estimate, low=float(low), high=float(high), error=float(noise.std()), freedom=freedom)
 
 

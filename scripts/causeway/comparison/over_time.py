@@ -100,7 +100,9 @@ def _difference(
 ) -> Estimate:
     """Return a change with its interval from each side's replicates, number of blocks and effective number."""
     noise, blocks, effective = zip(*parts, strict=True)
-    drawn = Drawn([replicates[:, None] for replicates in noise], blocks, (1, 1), effective, paired=False)
+    drawn = Drawn(
+        [replicates[:, None] for replicates in noise], blocks, (1, 1), effective, paired=False, is_centred=True
+    )
     return replace(drawn.estimate(0, change, choices.confidence), floor=floor)
 
 
