@@ -8,16 +8,14 @@ import numpy as np
 
 from causeway.core.formatting import changed_by, count, elided, quantity, time
 from causeway.core.names.build_numbers import without_build_numbers
-from causeway.core.names.kernel_words import LONGEST
+from causeway.core.names.kernel_words import LONGEST, demangled_words
 from causeway.core.queries import cell
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import (
     COUNTS_ALIKE,
     EXACT,
     FEWEST_OF_P99,
-    GONE,
     INCONCLUSIVE,
-    NEW,
     NORMALISED,
     NOT_IDLE,
     OTHER_WORK,
@@ -29,11 +27,14 @@ from causeway.findings.first_screen.compared_kernels import (
     ComparedTables,
     KernelDetail,
     compared_tables,
+    is_alike,
     is_kernel,
     kernel_details,
+    kernels_by_words,
+    launch_ratio,
 )
 from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, NOTICEABLE
-from causeway.findings.first_screen.words.pair_words import demangled_words, of_detail, of_tables, of_tail, pair
+from causeway.findings.first_screen.words.pair_words import of_detail, of_tables, of_tail, pair
 from causeway.findings.first_screen.words.run_words import PARTS, detail_words
 from causeway.findings.first_screen.words.run_words import percent as share_words
 
@@ -213,7 +214,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
     least_kernel = NOTICEABLE * max(document[side]["gpu_time_ns"] or 0 for side in SIDES) if is_change else least
     kernels = [
         (row["kernel"], row["baseline_ns"] / amount.divisors[0], row["candidate_ns"] / amount.divisors[1])
-        for row in _kernels(document["decomposition"])
+        for row in kernels_by_words(document["decomposition"])
         if abs(row["candidate_ns"] - row["baseline_ns"] - row["launches_ns"]) >= min(least, least_kernel)
     ]
     told = {kernel[0] for kernel in kernels}
@@ -257,7 +258,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
             for row in document["matches"]
             if row["candidate"] and row["baseline"] and len({without_build_numbers(row[side]) for side in SIDES}) > 1
         },
-        is_alike=whole is not None and _is_alike(rows, whole["change_percent"], document),
+        is_alike=whole is not None and is_alike(rows, whole["change_percent"], document),
         idle_shares=_idle_shares(document, rows),
         rates=_rates(sides),
         lone_times=(document["baseline"]["gpu_time_ns"], document["candidate"]["gpu_time_ns"]) if is_lone else None,
@@ -271,7 +272,7 @@ def _amount(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> Am
     """
     before, after = (len(side.steps) for side in sides)
     gpus = [_gpus(document[side]) for side in SIDES]
-    launches = _launch_ratio(rows)
+    launches = launch_ratio(rows)
     has_other_steps = bool(before and after) and abs(after / before - 1) >= OTHER_NUMBER
     totals = [sum(row[f"{side}_launches"] for row in filter(is_kernel, rows)) for side in SIDES]
     is_same_mix = max(launches * totals[0], totals[1]) <= COUNTS_ALIKE * min(launches * totals[0], totals[1])
@@ -296,34 +297,6 @@ def _compared_ranks(document: Row) -> list[int]:
     """Return of how many ranks the calls of operators are compared on each side: of those of both, if there are any."""
     ranks = [set(document[side]["ranks"]) for side in SIDES]
     return [len(ranks[0] & ranks[1] or own) for own in ranks]
-
-
-def _kernels(decomposition: Sequence[Row]) -> list[Row]:
-    """Return the rows of kernels, those of one run alone that are called the same in words as one: instances of a
-    template are not matched where the runs have other numbers of them.
-    """
-    both = [row for row in decomposition if row.get("match") not in (NEW, GONE)]
-    lone: dict[str, dict] = {}
-    for row in decomposition:
-        if row.get("match") in (NEW, GONE):
-            sums = lone.setdefault(demangled_words(row["kernel"]), {**row, "baseline_ns": 0, "candidate_ns": 0})
-            for side in SIDES:
-                sums[f"{side}_ns"] += row[f"{side}_ns"]
-    return [*both, *lone.values()]
-
-
-def _launch_ratio(rows: Sequence[Row]) -> float:
-    """Return how many times as often the candidate launched the kernels of both runs: the median by their time."""
-    ratios = sorted(
-        (row["candidate_launches"] / row["baseline_launches"], row["baseline_total_ns"])
-        for row in filter(is_kernel, rows)
-    )
-    half = math.fsum(weight for _, weight in ratios) / 2
-    for ratio, weight in ratios:
-        half -= weight
-        if half <= 0:
-            return float(ratio)
-    return 1.0
 
 
 def _of_amount(change: ChangeFact, metric: str, amount: Amount) -> ChangeFact:
@@ -361,13 +334,6 @@ def _rates(sides: Sequence[PairSide]) -> list[tuple[str, float, float]]:
 
 def _gb_per_s(size: int, spent_ns: int) -> float:
     return size / max(spent_ns, 1)
-
-
-def _is_alike(rows: Sequence[Row], percent: float, document: Row) -> bool:
-    """Return whether all kernels with a hundredth of the time changed as the whole did, by so much, to a point."""
-    least = NOTICEABLE * (document["candidate"].get("gpu_time_ns") or 0)
-    kernels = [row["change_percent"] for row in filter(is_kernel, rows) if row["candidate_total_ns"] >= least]
-    return len(kernels) > 1 and all(abs(change - percent) <= 100 * NOTICEABLE for change in kernels)
 
 
 def _idle_shares(document: Row, rows: Sequence[Row]) -> tuple[float, float] | None:
