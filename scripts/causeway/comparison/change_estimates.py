@@ -221,8 +221,8 @@ def _run_indices(sides: Sequence[Side], single: bool) -> list[tuple[int | None, 
 
 
 def _mean_ns(side: Side, level: str, group: int) -> float:
-    launches, total = launches_of(side.totals(0, level, group))
-    return total / launches
+    totals = launches_of(side.totals(0, level, group))
+    return totals.time_ns / totals.launches
 
 
 @dataclass(frozen=True)
@@ -236,6 +236,8 @@ class Drawn:
     blocks, series, effective : sequence
         By side.
     paired : bool
+    is_centred : bool
+        Whether the noise is already around the estimate, and its own mean stays: that of a median may lie elsewhere.
     """
 
     noise: Sequence[np.ndarray | None]
@@ -243,6 +245,7 @@ class Drawn:
     series: Sequence[int]
     effective: Sequence[float]
     paired: bool
+    is_centred: bool = False
 
     @classmethod
     def of(
@@ -265,7 +268,7 @@ class Drawn:
             for side, group, index in zip(sides, groups, indices, strict=True)
         ]
         totals = [
-            0 if index is None else launches_of(side.totals(index, level, group))[1]
+            0 if index is None else launches_of(side.totals(index, level, group)).time_ns
             for side, group, index in zip(sides, groups, indices, strict=True)
         ]
         shapes = [[(part.ranks, part.launches) for part in side] for side in series]
@@ -324,7 +327,8 @@ class Drawn:
             noise = parts[1] - parts[0]
         tail = (1 - confidence) / 2
         widened = stats.t.isf(tail, freedom) / stats.norm.isf(tail)
-        low, high = change + np.quantile(noise - noise.mean(), [tail, 1 - tail]) * widened
+        middle = 0.0 if self.is_centred else noise.mean()
+        low, high = change + np.quantile(noise - middle, [tail, 1 - tail]) * widened
         return replace(estimate, low=float(low), high=float(high), error=float(noise.std()), freedom=freedom)
 
 

@@ -3,6 +3,7 @@ whether the causes of the variability changed.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,44 @@ from scipy import stats
 
 from causeway.comparison.change_estimates import Choices, Estimate
 from causeway.core.tables import read_table
-from causeway.core.vocabulary import APPEARED, CHANGE_WORDS, CHANGED, GONE, INCONCLUSIVE, SAME, SUPPORTED
+from causeway.core.vocabulary import APPEARED, CHANGE_WORDS, CHANGED, GONE, INCONCLUSIVE, OTHER_WORK, SAME, SUPPORTED
 
 WORSE = "worse"
 BETTER = "better"
 WORDS = {metric: {WORSE: worse, BETTER: better} for metric, (worse, better) in CHANGE_WORDS.items()}
 """How each metric's verdicts read; `same` and `inconclusive` need no other word."""
+
+TOO_FEW = "too_few"
+REASONS = {
+    TOO_FEW: "too few independent launches for an interval",
+    "no_floor": "no noise floor: too few launches to compare their halves",
+    "beyond_floor": "the interval lies beyond the noise floor",
+    "many_tests": "not beyond what chance gives among so many comparisons",
+    SAME: "the interval lies within {:.2g} %, the noise floor or what counts as the same",
+    "unmeasured_floor": "runs of one program may differ by {:.2g} %, which no repeats measured here",
+    "wide_floor": "the interval lies within the noise floor, which is too wide to call this the same",
+    "holds_no_change": "the interval holds no change, and changes beyond the noise floor",
+    "reaches_into_floor": "the interval reaches into the noise floor",
+    OTHER_WORK: "{} of the {} {} that both sides have: other work, which is no change of speed",
+    "one_number": "one run on each side: {} is a single number, and says nothing of its own noise",
+    "one_side": "{}: only the {} has it",
+    "same_recording": "both sides are the same recording",
+}
+"""Why a verdict is what it is, in words, by `Reason.code`."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a verdict is what it is: a key of `REASONS`, and the values of its words."""
+
+    code: str
+    values: tuple[float | str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """The reason as it is said."""
+        return REASONS[self.code].format(*self.values)
+
 
 WIDEST = 5
 """A floor wider than this many times what counts as the same makes nothing equal: a noise of 40 % is not sameness."""
@@ -55,7 +88,7 @@ def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
     return q_values
 
 
-def verdict(estimate: Estimate, q_value: float | None, choices: Choices) -> tuple[str, str]:
+def verdict(estimate: Estimate, q_value: float | None, choices: Choices) -> tuple[str, Reason]:
     """Return the verdict of a change, and why.
 
     `worse` or `better`: the whole interval lies beyond `claim_floor` and the q-value is at most the rate. `same`: the
@@ -65,23 +98,23 @@ def verdict(estimate: Estimate, q_value: float | None, choices: Choices) -> tupl
     high = estimate.high
     floor = claim_floor(estimate, choices)
     if not estimate.decidable or low is None or high is None:
-        return INCONCLUSIVE, "too few independent launches for an interval"
+        return INCONCLUSIVE, Reason(TOO_FEW)
     if estimate.floor is None or floor is None:
-        return INCONCLUSIVE, "no noise floor: too few launches to compare their halves"
+        return INCONCLUSIVE, Reason("no_floor")
     if low > floor or high < -floor:
         if q_value is not None and q_value <= choices.rate:
-            return (WORSE if estimate.change > 0 else BETTER), "the interval lies beyond the noise floor"
-        return INCONCLUSIVE, "not beyond what chance gives among so many comparisons"
+            return (WORSE if estimate.change > 0 else BETTER), Reason("beyond_floor")
+        return INCONCLUSIVE, Reason("many_tests")
     margin = same_margin(estimate.floor, choices.same_within)
     if -margin <= low and high <= margin:
-        return SAME, f"the interval lies within {100 * margin:.2g} %, the noise floor or what counts as the same"
+        return SAME, Reason(SAME, (100 * margin,))
     if floor > estimate.floor and -floor <= low and high <= floor:
-        return INCONCLUSIVE, f"runs of one program may differ by {100 * floor:.2g} %, which no repeats measured here"
+        return INCONCLUSIVE, Reason("unmeasured_floor", (100 * floor,))
     if -floor <= low and high <= floor:
-        return INCONCLUSIVE, "the interval lies within the noise floor, which is too wide to call this the same"
+        return INCONCLUSIVE, Reason("wide_floor")
     if low <= 0 <= high:
-        return INCONCLUSIVE, "the interval holds no change, and changes beyond the noise floor"
-    return INCONCLUSIVE, "the interval reaches into the noise floor"
+        return INCONCLUSIVE, Reason("holds_no_change")
+    return INCONCLUSIVE, Reason("reaches_into_floor")
 
 
 def same_margin(floor: float, same_within: float) -> float:
@@ -145,19 +178,16 @@ def compare_causes(sides: Sequence[Mapping[str, Mapping[str, dict]]], rate: floa
 
 
 def _row(target: str, feature: str, before: Mapping | None, after: Mapping | None) -> dict:
-    row: dict = {"target": target, "feature": feature, "baseline_percent": before and before["variance_percent"]}
-    row |= {
+    row: dict = {
+        "target": target,
+        "feature": feature,
+        "baseline_percent": before and before["variance_percent"],
         "candidate_percent": after and after["variance_percent"],
-        "change": None,
-        "low": None,
-        "high": None,
-        "p_value": None,
-    }
-    row |= {
-        "signs": [before and before["sign"], after and after["sign"]],
+        **dict.fromkeys(("change", "low", "high", "p_value")),
+        "signs": [side and side["sign"] for side in (before, after)],
         "sign_of": [side and side["sign_of"] for side in (before, after)],
+        "verdict": GONE if after is None else APPEARED,
     }
-    row["verdict"] = GONE if after is None else APPEARED
     if before is None or after is None:
         return row
     row["change"] = after["variance_percent"] - before["variance_percent"]

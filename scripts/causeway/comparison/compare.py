@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from causeway.comparison.change_estimates import HALVES, REPEATS, UNMEASURED, Choices
-from causeway.comparison.change_verdicts import compare_causes, read_causes
+from causeway.comparison.change_verdicts import Reason, compare_causes, read_causes
 from causeway.comparison.distributions import (
     kernel_counters,
     kernel_effects,
@@ -25,7 +25,7 @@ from causeway.comparison.over_time import Course, compare_efficiency, compare_st
 from causeway.comparison.runs.counter_means import counter_means
 from causeway.comparison.runs.launch_inputs import has_messages, inputs_by_kernel
 from causeway.comparison.runs.matching import Match, match_kernels, pairs_in
-from causeway.comparison.runs.recordings import SAME_RECORDING, Shared, same_ranks, shared_by
+from causeway.comparison.runs.recordings import Shared, same_ranks, shared_by
 from causeway.comparison.runs.run_totals import Run, measure
 from causeway.comparison.runs.settings import common_settings
 from causeway.comparison.sides import Side
@@ -374,10 +374,12 @@ def _without_claims_of_one_recording(rows: Sequence[dict], sides: Sequence[Side]
     if shared is None:
         return list(rows)
     ranks = {str(rank) for rank in same_ranks(*(side.main.recordings for side in sides))}
+    measured_once = Reason("same_recording")
     undecided = {
         **dict.fromkeys(("low_percent", "high_percent", "floor_percent", "p_value", "q_value")),
         "verdict": INCONCLUSIVE,
-        "reason": SAME_RECORDING,
+        "reason": measured_once.words,
+        "reason_code": measured_once.code,
     }
 
     def is_one_recording(row: Mapping) -> bool:

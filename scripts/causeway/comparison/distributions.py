@@ -1,5 +1,6 @@
 """What means do not show: each kernel's median and 99th percentile on both sides, and the mix of a table's settings."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -94,8 +95,8 @@ def kernel_effects(
     columns: Sequence[str], sides: Sequence[Side], matches: Sequence[Match], rows: Sequence[Mapping]
 ) -> list[dict]:
     """Return by how much the same launches of each kernel changed with each grid, each value of a table's setting, and
-    on each rank: the mean over configurations by their time, of the first two with an interval. Kernels with one value,
-    or with little time, are left out.
+    on each rank of both sides: what the candidate's launches take over what they would at the baseline's means. Kernels
+    with one value, or with little time, are left out, and so are grids without an interval.
 
     Parameters
     ----------
@@ -106,39 +107,45 @@ def kernel_effects(
     rows : sequence of mapping
         Of `comparison.parquet`.
     """
-    by_name = {
-        row["candidate"]: row
-        for row in rows
-        if row["level"] == "configuration" and row["metric"] == "time_per_launch" and row["low_percent"] is not None
+    timed = [row for row in rows if row["metric"] == "time_per_launch"]
+    intervals = {
+        row["candidate"]: np.log1p(row["high_percent"] / 100) - np.log1p(row["low_percent"] / 100)
+        for row in timed
+        if row["level"] == "configuration" and row["low_percent"] is not None
     }
     run = sides[1].main
     least = LEAST_SHARE * max(side.main.total_ns for side in sides)
     kernels = {
         row["candidate"]
-        for row in rows
-        if row["level"] == "kernel"
-        and row["metric"] == "time_per_launch"
-        and max(row["baseline_total_ns"] or 0, row["candidate_total_ns"] or 0) >= least
+        for row in timed
+        if row["level"] == "kernel" and max(row["baseline_total_ns"] or 0, row["candidate_total_ns"] or 0) >= least
     }
-    changes: dict[tuple[str, str], dict[str, list[tuple[float, float, float]]]] = {}
-    for other, _, _ in configuration_pairs(sides, matches).values():
+    totals = [side.main.totals_by_rank() for side in sides]
+    ranks = sorted(set(sides[0].main.ranks) & set(run.ranks))
+    cells: dict[tuple[str, str], dict[str, list[tuple[float, float, float | None]]]] = {}
+    for own, (other, _, _) in configuration_pairs(sides, matches).items():
         kernel, shape = run.configurations[other]
         name = run.kernels.names[kernel]
-        row = by_name.get(f"{name} | {shape_words(shape)}")
-        if row is not None and name in kernels:
-            change, low, high = (np.log1p(row[key] / 100) for key in ("change_percent", "low_percent", "high_percent"))
-            for column, value in _values(columns, shape).items():
-                of_value = changes.setdefault((name, column), {}).setdefault(value, [])
-                of_value.append((row["candidate_total_ns"], change, (high - low) / 2))
-    effects = []
-    for (name, column), by_value in changes.items():
-        for value, each in by_value.items() if len(by_value) > 1 else ():
-            weights, middles, halves = np.array(each).T
-            weights = weights / weights.sum()
-            middle = weights @ middles
-            half = np.sqrt(weights**2 @ halves**2)
-            effects.append(_effect(name, column, value, middle, middle - half, middle + half))
-    return [*effects, *_rank_effects(sides, matches, kernels)]
+        both = {rank: (totals[0][own, rank], totals[1][other, rank]) for rank in ranks if (other, rank) in totals[1]}
+        times = {
+            rank: (time / launches * launches_after, time_after)
+            for rank, ((launches, time), (launches_after, time_after)) in both.items()
+            if time and time_after
+        }
+        if name not in kernels or not times:
+            continue
+        whole = np.sum(list(times.values()), axis=0)
+        width = intervals.get(f"{name} | {shape_words(shape)}")
+        parts = [(column, value, whole, width) for column, value in _values(columns, shape).items()]
+        parts += [("rank", str(rank), time, None) for rank, time in times.items() if len(ranks) > 1]
+        for column, value, (charged, spent), half in parts:
+            if column != "grid" or half is not None:
+                cells.setdefault((name, column), {}).setdefault(value, []).append((charged, spent, half))
+    return [
+        _effect(name, column, value, by_value[value])
+        for (name, column), by_value in cells.items()
+        for value in (by_value if len(by_value) > 1 else ())
+    ]
 
 
 def _values(columns: Sequence[str], shape: Sequence) -> dict[str, str]:
@@ -149,47 +156,21 @@ def _values(columns: Sequence[str], shape: Sequence) -> dict[str, str]:
     return {"grid": "x".join(grid)} if grid else {}
 
 
-def _rank_effects(sides: Sequence[Side], matches: Sequence[Match], kernels: set[str]) -> list[dict]:
-    """Return the change of each of some kernels on each rank that both sides have; nothing where there is one."""
-    ranks = sorted(set(sides[0].main.ranks) & set(sides[1].main.ranks))
-    if len(ranks) < 2:
-        return []
-    sums: list[dict[tuple[int, int], tuple[int, int]]] = [{}, {}]
-    run = sides[1].main
-    pairs = {
-        number: other
-        for number, (other, _, _) in configuration_pairs(sides, matches).items()
-        if run.kernels.names[run.configurations[other][0]] in kernels
-    }
-    for side, own, wanted in zip(sides, sums, (list(pairs), list(pairs.values())), strict=True):
-        strata = side.main.strata[np.isin(side.main.strata[:, 0], wanted)]
-        for configuration, rank, _, launches, total, _ in strata.tolist():
-            key = configuration, side.main.ranks[rank]
-            before = own.get(key, (0, 0))
-            own[key] = before[0] + launches, before[1] + total
-    times: dict[tuple[str, int], tuple[float, float]] = {}
-    for number, other in pairs.items():
-        for rank in ranks:
-            if (number, rank) in sums[0] and (other, rank) in sums[1]:
-                launches, total = sums[0][number, rank]
-                launches_after, total_after = sums[1][other, rank]
-                key = run.kernels.names[run.configurations[other][0]], rank
-                charged, spent = times.get(key, (0.0, 0.0))
-                times[key] = charged + total / launches * launches_after, spent + total_after
-    return [
-        _effect(name, "rank", str(rank), float(np.log(after / before)))
-        for (name, rank), (before, after) in times.items()
-        if before and after
-    ]
-
-
-def _effect(name: str, column: str, value: str, *ends: float) -> dict:
-    """Return the change of a kernel with one value of a column; `ends` are logarithms: change, and low and high if they
-    are known.
+def _effect(name: str, column: str, value: str, cells: Sequence[tuple[float, float, float | None]]) -> dict:
+    """Return the change of a kernel with one value of a column, with its interval where that of each configuration is
+    known; `cells` are by configuration the time at the baseline's means, the time, and the width of the interval.
     """
-    percents = [float(100 * np.expm1(end)) for end in ends] + [None] * (3 - len(ends))
-    keys = ("change_percent", "low_percent", "high_percent")
-    return {"kernel": name, "column": column, "value": value, **dict(zip(keys, percents, strict=True))}
+    charged, spent = np.sum([cell[:2] for cell in cells], axis=0)
+    change = np.log(spent / charged)
+    widths = [width for _, _, width in cells if width is not None]
+    half = np.inf
+    if len(widths) == len(cells):
+        half = np.sqrt(
+            math.fsum((time / spent * width / 2) ** 2 for (_, time, _), width in zip(cells, widths, strict=True))
+        )
+    low, high = (None if half == np.inf else float(100 * np.expm1(change + sign * half)) for sign in (-1, 1))
+    ends = {"change_percent": float(100 * np.expm1(change)), "low_percent": low, "high_percent": high}
+    return {"kernel": name, "column": column, "value": value, **ends}
 
 
 def other_shapes(sides: Sequence[Side], matches: Sequence[Match]) -> list[dict]:

@@ -39,8 +39,8 @@ them is 1 % of the time, as much as a change that is looked for.
 LOST = "dropped_events"
 """Issue of an export whose profiler says that it lost events, and not how many."""
 FEWEST_LAUNCHES = 0.5
-"""Launches of the kernels of both runs that a run must have of the other's: a solver may need some iterations more or
-less, half of the work is that of a run that ended early, or of another problem.
+"""Launches of the kernels of both runs that a run must have of the other's, or a step of one of the other's step: a
+solver may need some iterations more or less, half of the work is that of a run that ended early, or of another problem.
 """
 NOT_COMPARED = {
     "time_per_launch": "the runs have no configuration in common whose launches take time",
@@ -85,9 +85,7 @@ def judge(document: Mapping, rows: Sequence[Mapping], limits: Mapping) -> list[d
     """
     names = f"{document['baseline']['dataset']} -> {document['candidate']['dataset']}"
     if document["why"] is not None:
-        sentence = "{}: the runs were not compared, so {} cannot be judged and the gate stays closed."
-        said = [(limit, sentence.format(names, limit)) for limit in _limits_that_are_set(limits)]
-        return [_state(names, limit, None, NOT_JUDGED, words) for limit, words in said]
+        return [_unjudged(names, limit, "the runs were not compared") for limit in _limits_that_are_set(limits)]
     totals = [document[side]["gpu_time_ns"] for side in ("baseline", "candidate")]
     shared = document["same_content"]["sides"]
     if shared is not None:
@@ -190,18 +188,25 @@ def _left_out(export: Mapping) -> list[str]:
 
 
 def _fewer_launches(rows: Sequence[Mapping]) -> list[str]:
-    """Return that one run launched the kernels of both far less often than the other, if it did."""
+    """Return that one run launched the kernels of both far less often than the other, if it did, also in a step."""
     both = [
         [row[f"{side}_launches"] for side in ("baseline", "candidate")]
         for row in rows
         if row["level"] == "kernel" and row["metric"] == "time_per_launch" and row["change_percent"] is not None
     ]
     counts = [sum(side) for side in zip(*both, strict=True)] if both else [0, 0]
-    if min(counts) >= FEWEST_LAUNCHES * max(counts):
+    steps = [
+        (row["baseline_launches"], row["candidate_launches"])
+        for row in rows
+        if row["metric"] == "step" and row["baseline_launches"]
+    ]
+    by_step = [n / of for n, of in zip(counts, steps[0], strict=True)] if steps else counts
+    if any(min(each) >= FEWEST_LAUNCHES * max(each) for each in (counts, by_step)):
         return []
+    of_steps = f"in {steps[0][0]:,} and {steps[0][1]:,} steps" if steps else "and no steps are known"
     return [
         f"the kernels of both runs were launched {counts[0]:,} times by the baseline and {counts[1]:,} times by the"
-        " candidate: one of them may have ended early"
+        f" candidate, {of_steps}: one of them may have ended early"
     ]
 
 
@@ -213,21 +218,14 @@ def _share(row: Mapping, totals: Sequence[int], key: str = "total_ns") -> float:
 
 
 def _not_compared(names: str, limit: str, words: str, metric: str) -> dict:
-    sentence = (
-        f"{names}: {words} was not compared, as {NOT_COMPARED[metric]}, so {limit} cannot be judged and the gate stays"
-        " closed; compare exports that have it, or leave this limit away."
-    )
-    return _state(names, limit, None, NOT_JUDGED, sentence)
+    why = f"{words} was not compared, as {NOT_COMPARED[metric]}"
+    return _unjudged(names, limit, why, "; compare exports that have it, or leave this limit away")
 
 
 def _not_two_runs(names: str, limit: str, shared: Mapping) -> dict:
     """Return that a limit is not judged because a recording stands on both sides: it would be held against itself."""
     what = "both sides are the same recording" if shared["is_all"] else "both sides have a recording in common"
-    sentence = (
-        f"{names}: {what} (equal content), so {limit} cannot be judged and the gate stays closed; name exports of two"
-        " runs."
-    )
-    return _state(names, limit, None, NOT_JUDGED, sentence)
+    return _unjudged(names, limit, f"{what} (equal content)", "; name exports of two runs")
 
 
 def _kernels_without_interval(
@@ -246,27 +244,24 @@ def _kernels_without_interval(
     share = _share(together, totals, "ns")
     if share <= MOST_UNJUDGED:
         return []
-    reason = _reason_of_most(others, rows)
-    why = "most of it for work that one run alone has" if reason else "most often for too few launches"
-    sentence = (
-        f"{names}: kernels with {100 * share:.0f} % of the GPU time have no interval, {why},"
-        f" so {limit} cannot be judged and the gate stays closed; {_advice('time_per_launch', limit, reason)}."
-    )
-    return [_state(names, limit, None, NOT_JUDGED, sentence)]
+    is_other_work = _is_mostly_other_work(others, rows)
+    why = "most of it for work that one run alone has" if is_other_work else "most often for too few launches"
+    what = f"kernels with {100 * share:.0f} % of the GPU time have no interval, {why}"
+    return [_unjudged(names, limit, what, f"; {_advice('time_per_launch', limit, is_other_work)}")]
 
 
-def _reason_of_most(kernels: Sequence[Mapping], rows: Sequence[Mapping]) -> str:
-    """Return `OTHER_WORK` if kernels with more than half of the candidate's time have no interval for it, else ""."""
-    other = {row["candidate"] for row in rows if (row["reason"] or "").endswith(OTHER_WORK)}
+def _is_mostly_other_work(kernels: Sequence[Mapping], rows: Sequence[Mapping]) -> bool:
+    """Return whether kernels with more than half of the candidate's time have no interval as they are other work."""
+    other = {row["candidate"] for row in rows if row["reason_code"] == OTHER_WORK}
     time = sum(part["candidate_ns"] for part in kernels)
-    return OTHER_WORK if 2 * sum(part["candidate_ns"] for part in kernels if part["kernel"] in other) > time else ""
+    return 2 * sum(part["candidate_ns"] for part in kernels if part["kernel"] in other) > time
 
 
-def _advice(metric: str, limit: str, reason: str) -> str:
+def _advice(metric: str, limit: str, is_other_work: bool) -> str:
     """Return what would let a limit be judged: where one run has other work, more launches of it would not."""
     more = "" if metric == "span" else "capture more launches, "
     away = "raise min_share, or leave this limit away" if "kernel" in limit else "or leave this limit away"
-    if reason.endswith(OTHER_WORK):
+    if is_other_work:
         return f"compare runs of the same problem sizes, {away}"
     return f"{more}name repeats of both runs, {away}"
 
@@ -281,12 +276,11 @@ def _judged(names: str, limit: str, most: float, row: Mapping, words: str, sign:
         state = _state_of_interval(low, high, most)
     unit = "points" if row["metric"] == "efficiency" else "%"
     what = words if row["level"] == "run" else f"{words} of kernel {name_in_quotes(row['candidate'])}"
+    change = f"{what} changed by {row['change_percent']:+.2f} {unit}{interval}"
     if state == NOT_JUDGED:
-        advice = _advice(row["metric"], limit, row["reason"])
-        said = f"so {limit} = {most:g} cannot be judged and the gate stays closed: {row['reason']}; {advice}"
-    else:
-        said = f"which {VERBS[state]} {limit} = {most:g}"
-    sentence = f"{names}: {what} changed by {row['change_percent']:+.2f} {unit}{interval}, {said}."
+        advice = f": {row['reason']}; {_advice(row['metric'], limit, row['reason_code'] == OTHER_WORK)}"
+        return _unjudged(names, limit, change, advice, f" = {most:g}", row["candidate"])
+    sentence = f"{names}: {change}, which {VERBS[state]} {limit} = {most:g}."
     return _state(names, limit, row["candidate"], state, sentence)
 
 
@@ -363,17 +357,20 @@ def _least_efficiency(names: str, rows: Sequence[Mapping], least: float | None) 
     if row is None:
         return [_not_compared(names, "min_efficiency", "efficiency", "efficiency")]
     value = row["candidate_value"]
-    what = f"{names}: the candidate's parallel efficiency is {value:.3f}"
+    what = f"the candidate's parallel efficiency is {value:.3f}"
     if row["low_percent"] is None:
-        sentence = (
-            f"{what}, without interval, so min_efficiency = {least:g} cannot be judged and the gate stays closed:"
-            f" {row['reason']}; {_advice('efficiency', 'min_efficiency', row['reason'])}."
-        )
-        return [_state(names, "min_efficiency", None, NOT_JUDGED, sentence)]
+        advice = f": {row['reason']}; {_advice('efficiency', 'min_efficiency', is_other_work=False)}"
+        return [_unjudged(names, "min_efficiency", f"{what}, without interval", advice, f" = {least:g}")]
     low, high = (value + (row[key] - row["change_percent"]) / 100 for key in ("low_percent", "high_percent"))
-    state = BROKEN if high < least else HELD if low >= least else INCONCLUSIVE
-    sentence = f"{what}, which with its interval {VERBS[state]} min_efficiency = {least:g}."
+    state = _state_of_interval(-high, -low, -least)
+    sentence = f"{names}: {what}, which with its interval {VERBS[state]} min_efficiency = {least:g}."
     return [_state(names, "min_efficiency", None, state, sentence)]
+
+
+def _unjudged(names: str, limit: str, why: str, advice: str = "", most: str = "", group: str | None = None) -> dict:
+    """Return that a limit is not judged; `advice` begins with a punctuation mark, `most` is the limit's value."""
+    sentence = f"{names}: {why}, so {limit}{most} cannot be judged and the gate stays closed{advice}."
+    return _state(names, limit, group, NOT_JUDGED, sentence)
 
 
 def _state(names: str, limit: str, group: str | None, state: str, sentence: str) -> dict:

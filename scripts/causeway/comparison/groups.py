@@ -1,22 +1,33 @@
 """Every group of both sides at every level, matched, estimated and judged: the rows of `comparison.parquet`."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from causeway.comparison.change_estimates import Choices, Estimate, estimates
-from causeway.comparison.change_verdicts import WORDS, adjusted, claim_floor, p_value, typical_floor, verdict
+from causeway.comparison.change_verdicts import (
+    BETTER,
+    WORDS,
+    WORSE,
+    Reason,
+    adjusted,
+    claim_floor,
+    p_value,
+    typical_floor,
+    verdict,
+)
 from causeway.comparison.runs.matching import Match, match_configurations
 from causeway.comparison.runs.run_totals import LEVELS
 from causeway.comparison.runs.settings import COVERED
 from causeway.comparison.sides import (
     EqualMix,
+    LaunchTotals,
     Side,
     at_equal_mix,
-    deviation_share,
     launches_of,
     shapes_by_kernel,
 )
-from causeway.core.vocabulary import EXACT, GONE, INCONCLUSIVE, NEW, OTHER_WORK
+from causeway.core.vocabulary import EXACT, GONE, NEW, OTHER_WORK
 from causeway.numeric.seeds import generator_64
 
 MOST = {"configuration": 500, "region": 60}
@@ -106,29 +117,27 @@ def pairs_of(
     for number, (other, how, match) in configurations.items():
         ours, theirs = (
             f"{run.kernels.names[kernel]} | {grouping.words(shape)}"
-            for run, (kernel, shape) in zip((baseline, candidate), _of(sides, number, other), strict=True)
+            for run, (kernel, shape) in (
+                (baseline, baseline.configurations[number]),
+                (candidate, candidate.configurations[other]),
+            )
         )
         words = [match.note] if match.note else []
         words += [f"configurations matched by {how}"] if how != EXACT else []
         yield Pair("configuration", (number, other), (ours, theirs), match.how, "; ".join(words))
 
 
-def _of(sides: Sequence[Side], number: int, other: int) -> tuple[tuple, tuple]:
-    return sides[0].main.configurations[number], sides[1].main.configurations[other]
-
-
 @dataclass
 class Judged:
-    """A group with its estimates, and of its own launches per side the totals and the share of the deviations."""
+    """A group with its estimates, and per side the totals of its own launches."""
 
     pair: Pair
     estimates: dict[str, Estimate]
-    totals: list[tuple[int, int]]
-    shares: list[float]
+    totals: list[LaunchTotals]
     mixed: EqualMix
 
-    def uncovered(self, metric: str, called: str) -> str:
-        """Return why too little of the group is in configurations (`called` so) that both sides have; empty where
+    def uncovered(self, metric: str, called: str) -> Reason | None:
+        """Return that too little of the group is in configurations (`called` so) that both sides have; None where
         enough is.
         """
         parts = [(self.mixed.covered, "time is in")]
@@ -136,9 +145,8 @@ class Judged:
             parts.append((self.mixed.covered_deviations, "deviations are of"))
         share, what = min(parts)
         if share >= COVERED:
-            return ""
-        of = f"only {100 * share:.0f} %" if share else "none"
-        return f"{of} of the {what} {called} that both sides have: {OTHER_WORK}"
+            return None
+        return Reason(OTHER_WORK, (f"only {100 * share:.0f} %" if share else "none", what, called))
 
 
 def compare_groups(
@@ -168,15 +176,11 @@ def compare_groups(
         totals = [
             launches_of(side.totals(0, pair.level, group)) for side, group in zip(sides, pair.groups, strict=True)
         ]
-        shares = [
-            deviation_share(side.series(0, pair.level, group), total)
-            for side, group, (_, total) in zip(sides, pair.groups, totals, strict=True)
-        ]
-        levels.setdefault(pair.level, []).append(Judged(pair, {}, totals, shares, mixed))
+        levels.setdefault(pair.level, []).append(Judged(pair, {}, totals, mixed))
     kept: dict[str, list[Judged]] = {}
     left_out = {}
     for level, judged in levels.items():
-        judged.sort(key=lambda judgement: -max(total for _, total in judgement.totals))
+        judged.sort(key=lambda judgement: -max(total.time_ns for total in judgement.totals))
         kept[level] = judged[: MOST.get(level, len(judged))]
         left_out[grouping.levels[level]] = len(judged) - len(kept[level])
         for judgement in kept[level]:
@@ -185,7 +189,7 @@ def compare_groups(
     rows = []
     for metric in grouping.metrics:
         weights = [
-            (judgement.estimates.get(metric), max(total for _, total in judgement.totals))
+            (judgement.estimates.get(metric), max(total.time_ns for total in judgement.totals))
             for judgement in kept.get("kernel", [])
         ]
         least = typical_floor([(estimate.floor, weight) for estimate, weight in weights if estimate is not None])
@@ -212,27 +216,18 @@ def _judged_rows(
     rows = []
     for judgement, estimate, p, q in zip(judged, group_estimates, p_values, adjusted(p_values), strict=True):
         values = (
-            [total / launches for launches, total in judgement.totals]
+            [total.time_ns / total.launches for total in judgement.totals]
             if metric == "time_per_launch"
-            else judgement.shares
+            else [total.deviation_ns / total.time_ns if total.time_ns else 0.0 for total in judgement.totals]
         )
-        sentence = verdict(estimate, q, choices)
         other_work = judgement.uncovered(metric, grouping.parts)
-        sentence = (sentence[0], other_work) if other_work else sentence
-        shown = replace(estimate, floor=claim_floor(estimate, choices))
         unit = "ns" if metric == "time_per_launch" else "ratio"
         pair = replace(judgement.pair, level=grouping.levels[judgement.pair.level])
-        row = row_of(pair, grouping.metrics[metric], unit, values, shown, p, q, sentence)
+        row = row_of(pair, grouping.metrics[metric], unit, values, estimate, p, q, choices, other_work)
         if other_work:
-            row["note"] = "; ".join(filter(None, [row["note"], other_work]))
-        row |= {
-            f"{side}_launches": launches
-            for side, (launches, _) in zip(("baseline", "candidate"), judgement.totals, strict=True)
-        }
-        row |= {
-            f"{side}_total_ns": total
-            for side, (_, total) in zip(("baseline", "candidate"), judgement.totals, strict=True)
-        }
+            row["note"] = "; ".join(filter(None, [row["note"], other_work.words]))
+        for side, total in zip(("baseline", "candidate"), judgement.totals, strict=True):
+            row |= {f"{side}_launches": total.launches, f"{side}_total_ns": total.time_ns}
         rows.append(row)
     return rows
 
@@ -245,17 +240,22 @@ def row_of(
     estimate: Estimate,
     p: float | None,
     q: float | None,
-    judged: tuple[str, str],
+    choices: Choices,
+    why: Reason | None = None,
     relative: bool = True,
 ) -> dict:
-    """Return one row of the table; changes in percent, or in percentage points where the metric is a ratio that is
-    compared as such.
+    """Return one row of the table with its verdict, and `why` in place of the verdict's reason; changes in percent, or
+    in percentage points where the metric is a ratio that is compared as such: more of it is for the better.
     """
+    word, reason = verdict(estimate, q, choices)
+    if not relative:
+        word = {WORSE: BETTER, BETTER: WORSE}.get(word, word)
+    reason = why or reason
 
     def percent(value: float | None) -> float | None:
         if value is None:
             return None
-        return 100.0 * (float(_expm1(value)) if relative else value)
+        return 100.0 * (math.expm1(min(value, 700.0)) if relative else value)
 
     return {
         "level": pair.level,
@@ -270,11 +270,12 @@ def row_of(
         "change_percent": percent(estimate.change),
         "low_percent": percent(estimate.low),
         "high_percent": percent(estimate.high),
-        "floor_percent": percent(estimate.floor),
+        "floor_percent": percent(claim_floor(estimate, choices)),
         "p_value": p,
         "q_value": q,
-        "verdict": WORDS[metric].get(judged[0], judged[0]),
-        "reason": judged[1],
+        "verdict": WORDS[metric].get(word, word),
+        "reason": reason.words,
+        "reason_code": reason.code,
         "baseline_effective": estimate.effective[0],
         "candidate_effective": estimate.effective[1],
         "paired": estimate.paired,
@@ -285,12 +286,6 @@ def row_of(
     }
 
 
-def _expm1(value: float) -> float:
-    import math
-
-    return math.expm1(min(value, 700.0))
-
-
 def lone_rows(sides: Sequence[Side], matches: Sequence[Match], grouping: Grouping = OF_LAUNCHES) -> list[dict]:
     """Return the rows of kernels and ranks that only one side has."""
     rows = []
@@ -298,18 +293,9 @@ def lone_rows(sides: Sequence[Side], matches: Sequence[Match], grouping: Groupin
         for index, number in enumerate((match.baseline, match.candidate)):
             if (match.baseline is None) == (match.candidate is None) or number is None:
                 continue
-            side = sides[index]
-            rows.append(
-                _lone(
-                    grouping,
-                    "kernel",
-                    side.main.kernels.names[number],
-                    match.how,
-                    index,
-                    launches_of(side.totals(0, "kernel", number)),
-                    match.note,
-                )
-            )
+            totals = launches_of(sides[index].totals(0, "kernel", number))
+            name = sides[index].main.kernels.names[number]
+            rows.append(_lone(grouping, "kernel", name, match.how, index, totals, match.note))
     for index, how in ((0, GONE), (1, NEW)) if "rank" in grouping.levels else ():
         others = sides[1 - index].main.ranks
         for number, rank in enumerate(sides[index].main.ranks):
@@ -320,20 +306,13 @@ def lone_rows(sides: Sequence[Side], matches: Sequence[Match], grouping: Groupin
 
 
 def _lone(
-    grouping: Grouping, level: str, name: str, how: str, index: int, totals: tuple[int, int], note: str = ""
+    grouping: Grouping, level: str, name: str, how: str, index: int, totals: LaunchTotals, note: str = ""
 ) -> dict:
     pair = Pair(grouping.levels[level], (-1, -1), (name, name), how, note)
-    row = row_of(
-        pair,
-        grouping.metrics["time_per_launch"],
-        "ns",
-        (0.0, 0.0),
-        Estimate(0.0),
-        None,
-        None,
-        (INCONCLUSIVE, f"{how}: only the {('baseline', 'candidate')[index]} has it"),
-    )
+    why = Reason("one_side", (how, ("baseline", "candidate")[index]))
+    metric = grouping.metrics["time_per_launch"]
+    row = row_of(pair, metric, "ns", (0.0, 0.0), Estimate(0.0), None, None, Choices(), why)
     side, other = (("baseline", "candidate"), ("candidate", "baseline"))[index]
-    value = totals[1] / totals[0] if totals[0] else None
+    value = totals.time_ns / totals.launches if totals.launches else None
     empty = {"change_percent": None, "verdict": how, f"{other}_value": None, f"{side}_value": value, other: None}
-    return {**row, **empty, f"{side}_launches": totals[0], f"{side}_total_ns": totals[1]}
+    return {**row, **empty, f"{side}_launches": totals.launches, f"{side}_total_ns": totals.time_ns}

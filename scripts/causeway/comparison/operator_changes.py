@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,14 +11,16 @@ from causeway.comparison.groups import MOST, Grouping, compare_groups, configura
 from causeway.comparison.over_time import decomposition
 from causeway.comparison.runs.matching import Match, match_operators
 from causeway.comparison.runs.operator_calls import OperatorCalls
-from causeway.comparison.runs.run_totals import Run, measured
-from causeway.comparison.sides import Side
+from causeway.comparison.runs.run_totals import measured
+from causeway.comparison.sides import Side, launches_of
 from causeway.core.tables import read_table
 from causeway.core.vocabulary import GONE, MATCHES, NEW
 
 SIDES = ("baseline", "candidate")
 NOT_RECORDED = "input not recorded"
-STEP_COLUMNS = ["warm_up", "launches"]
+CALLED = {"kernel": "operator", "launches_ns": "calls_ns", "configurations_ns": "inputs_ns"}
+"""What columns of the decomposition by kernel are called of operators."""
+STEP_COLUMNS = ["rank", "warm_up", "launches"]
 
 
 def input_words(shape: Sequence[str | None]) -> str:
@@ -55,9 +57,11 @@ def compare_operators(
     choices: Choices,
     seed: int,
 ) -> Operators:
-    """Return the comparison of the calls of operators; none where a run recorded none.
+    """Return the comparison of the calls of operators; none where a run recorded none, or whole graphs: whose kernels
+    they hold is not known.
 
-    Inputs tell the work apart only where all runs recorded them, and their types likewise.
+    Inputs tell the work apart only where all runs recorded them, and their types likewise. Where both sides have some
+    rank, calls of these ranks alone are compared: ranks may do other work.
 
     Parameters
     ----------
@@ -70,21 +74,30 @@ def compare_operators(
     choices : Choices
     seed : int
     """
+    runs = [run for side in sides for run in side.runs]
+    common = sorted(set.intersection(*(set(run.ranks) for run in runs)))
     with ExitStack() as opened:
         calls = [
-            [opened.enter_context(OperatorCalls(run.dataset, folders[run.dataset], run.ranks)) for run in side.runs]
+            [
+                opened.enter_context(closing(OperatorCalls(run.dataset, folders[run.dataset], common or run.ranks)))
+                for run in side.runs
+            ]
             for side in sides
         ]
         every = [run_calls for side in calls for run_calls in side]
-        without = [run_calls.dataset for run_calls in every if not run_calls.gpu_time_ns]
+        without = [
+            run_calls.dataset
+            for run_calls, run in zip(every, runs, strict=True)
+            if not run_calls.gpu_time_ns or run.has_graphs
+        ]
         if without:
             return Operators([], None, {}, _no_operators(without) if len(without) < len(every) else [])
         unshaped = [run_calls.dataset for run_calls in every if not run_calls.has_shapes]
         by_type = not unshaped and all(run_calls.has_types for run_calls in every)
-        runs = [
+        by_operator = [
             [measured(*run_calls.grouped(not unshaped, by_type), leading=0) for run_calls in side] for side in calls
         ]
-    ours = [Side(side) for side in runs]
+    ours = [Side(side) for side in by_operator]
     matches = match_operators(*(side.main.kernels for side in ours))
     grouping = replace(OF_CALLS, parts="operators") if unshaped else OF_CALLS
     rows, left_out = compare_groups(ours, matches, choices, seed, grouping)
@@ -92,7 +105,7 @@ def compare_operators(
         rows = [_by_name_alone(row, unshaped) for row in rows if row["level"] != "operator_shape"]
         left_out.pop("operator_shape", None)
     rows += lone_rows(ours, matches, OF_CALLS)
-    share = _share_of_a_step(steps.get(sides[1].main.dataset), sides[1].main)
+    share = _share_of_a_step(steps.get(sides[1].main.dataset), sides[1], common or sides[1].main.ranks)
     document = {
         "without_shapes": unshaped,
         "by_type": by_type,
@@ -108,7 +121,7 @@ def compare_operators(
 
 
 def _no_operators(without: Sequence[str]) -> list[str]:
-    return [f"Operators are not compared: {', '.join(without)} recorded none around its launches."]
+    return [f"Operators are not compared: {', '.join(without)} recorded none around its launches, or whole graphs."]
 
 
 def _no_shapes(unshaped: Sequence[str]) -> str:
@@ -127,12 +140,15 @@ def _facts(calls: OperatorCalls) -> dict[str, int]:
     return {"calls": calls.calls, "launches": calls.launches, "gpu_time_ns": calls.gpu_time_ns}
 
 
-def _share_of_a_step(path: str | None, run: Run) -> float | None:
-    """Return which part of a run's launches one step of one rank holds, of the steps that are no warm-up; None without
-    such steps.
+def _share_of_a_step(path: str | None, side: Side, ranks: Sequence[int]) -> float | None:
+    """Return which part of the launches of some ranks one step of one of them holds, of the steps that are no warm-up;
+    None without such steps.
     """
-    rows = [row for row in read_table(path, "steps", STEP_COLUMNS).to_pylist() if not row["warm_up"]] if path else []
-    return sum(row["launches"] for row in rows) / len(rows) / run.launches if rows else None
+    rows = read_table(path, "steps", STEP_COLUMNS).to_pylist() if path else []
+    rows = [row for row in rows if row["rank"] in ranks and not row["warm_up"]]
+    indices = map(side.main.ranks.index, ranks)
+    launches = sum(launches_of(side.totals(0, "rank", index)).launches for index in indices)
+    return sum(row["launches"] for row in rows) / len(rows) / launches if rows else None
 
 
 def _worth(time_ns: float, share: float | None) -> int | None:
@@ -144,17 +160,7 @@ def _by_operator(sides: Sequence[Side], matches: Sequence[Match], share: float |
     """Return where the difference of the time in operators comes from, operator by operator."""
     pairs = {number: other for number, (other, *_) in configuration_pairs(sides, matches).items()}
     return [
-        {
-            "operator": row["kernel"],
-            "match": row["match"],
-            "baseline_ns": row["baseline_ns"],
-            "candidate_ns": row["candidate_ns"],
-            "time_ns": row["time_ns"],
-            "calls_ns": row["launches_ns"],
-            "inputs_ns": row["configurations_ns"],
-            "lone_ns": row["lone_ns"],
-            "step_ns": _worth(row["time_ns"], share),
-        }
+        {CALLED.get(key, key): value for key, value in row.items()} | {"step_ns": _worth(row["time_ns"], share)}
         for row in decomposition(sides, matches, pairs)
     ]
 

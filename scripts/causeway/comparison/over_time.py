@@ -6,13 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
-from causeway.comparison.change_estimates import LEAST_BLOCKS, Choices, Estimate, between_runs, floor_of, resample
-from causeway.comparison.change_verdicts import adjusted, claim_floor, p_value, verdict
+from causeway.comparison.change_estimates import (
+    LEAST_BLOCKS,
+    Choices,
+    Drawn,
+    Estimate,
+    between_runs,
+    floor_of,
+    resample,
+)
+from causeway.comparison.change_verdicts import Reason, adjusted, p_value
 from causeway.comparison.groups import Pair, row_of
 from causeway.core.tables import read_table
-from causeway.core.vocabulary import EXACT, INCONCLUSIVE
+from causeway.core.vocabulary import EXACT
 from causeway.numeric.effective_size import blocked_correlation_time
 from causeway.numeric.seeds import generator_64
 
@@ -54,14 +61,10 @@ class Course:
             if row["level"] in ("dataset", "rank") and row["device_parallel_efficiency"] is not None
         }
         whole = next((row for row in rows if row["level"] == "dataset"), None)
-        self.times = (
-            {"copies": None, "idle": None}
-            if whole is None
-            else {
-                "copies": whole["memory_ns"],
-                "idle": whole["elapsed_ns"] * whole["n_devices"] - whole["busy_ns"],
-            }
-        )
+        self.times = {
+            "copies": whole and whole["memory_ns"],
+            "idle": whole and whole["elapsed_ns"] * whole["n_devices"] - whole["busy_ns"],
+        }
 
     def half_change(self, rank: int | None) -> float | None:
         """Return the efficiency of the second half less that of the first; None with too few bins."""
@@ -96,18 +99,11 @@ def _difference(
     change: float, parts: Sequence[tuple[np.ndarray, float, float]], floor: float | None, choices: Choices
 ) -> Estimate:
     """Return a change with its interval from each side's replicates, number of blocks and effective number."""
-    blocks = parts[0][1], parts[1][1]
-    estimate = Estimate(change, floor=floor, blocks=blocks, effective=(parts[0][2], parts[1][2]))
-    free = min(blocks) - 1
-    if free < LEAST_BLOCKS - 1:
-        return estimate
-    noise = parts[1][0] * np.sqrt(parts[1][1] / (parts[1][1] - 1)) - parts[0][0] * np.sqrt(
-        parts[0][1] / (parts[0][1] - 1)
+    noise, blocks, effective = zip(*parts, strict=True)
+    drawn = Drawn(
+        [replicates[:, None] for replicates in noise], blocks, (1, 1), effective, paired=False, is_centred=True
     )
-    tail = (1 - choices.confidence) / 2
-    low, high = np.quantile(noise, [tail, 1 - tail]) * stats.t.isf(tail, free) / stats.norm.isf(tail)
-    ends = change + float(low), change + float(high)
-    return replace(estimate, low=ends[0], high=ends[1], error=float(noise.std()), freedom=free)
+    return replace(drawn.estimate(0, change, choices.confidence), floor=floor)
 
 
 def compare_efficiency(
@@ -130,34 +126,17 @@ def compare_efficiency(
         estimates = []
         for rank in ranks:
             if all(len(side) == 1 for side in sides):
-                estimates.append(
-                    _single([side[0] for side in sides], rank, choices, generator_64(seed, *names, "efficiency", rank))
-                )
+                rng = generator_64(seed, *names, "efficiency", rank)
+                estimates.append(_single([side[0] for side in sides], rank, choices, rng))
             else:
-                estimates.append(
-                    between_runs([[course.value[rank] for course in side] for side in sides], [0.0], choices.confidence)
-                )
+                values = [[course.value[rank] for course in side] for side in sides]
+                estimates.append(between_runs(values, [0.0], choices.confidence))
         p_values = [p_value(estimate, choices) for estimate in estimates]
         for rank, estimate, p, q in zip(ranks, estimates, p_values, adjusted(p_values), strict=True):
             word = "all devices" if rank is None else str(rank)
-            values = [side[0].value[rank] for side in sides]
-            judged, why = verdict(estimate, q, choices)
-            turned = {"worse": "better", "better": "worse"}.get(
-                judged, judged
-            )  # more efficiency is better, more time is worse
-            rows.append(
-                row_of(
-                    Pair(level, (0, 0), (word, word), EXACT),
-                    "efficiency",
-                    "ratio",
-                    values,
-                    replace(estimate, floor=claim_floor(estimate, choices)),
-                    p,
-                    q,
-                    (turned, why),
-                    relative=False,
-                )
-            )
+            pair = Pair(level, (0, 0), (word, word), EXACT)
+            first = [side[0].value[rank] for side in sides]
+            rows.append(row_of(pair, "efficiency", "ratio", first, estimate, p, q, choices, relative=False))
     return rows
 
 
@@ -183,11 +162,11 @@ def compare_times(metric: str, times: Sequence[Sequence[int | None]], choices: C
     pair = Pair("run", (0, 0), (metric, metric), EXACT)
     values = [side[0] for side in recorded]
     if all(len(side) == 1 for side in recorded):
-        why = f"one run on each side: {TIMES[metric]} is a single number, and says nothing of its own noise"
-        return [row_of(pair, metric, "ns", values, Estimate(logs[1][0] - logs[0][0]), None, None, (INCONCLUSIVE, why))]
+        why = Reason("one_number", (TIMES[metric],))
+        return [row_of(pair, metric, "ns", values, Estimate(logs[1][0] - logs[0][0]), None, None, choices, why)]
     estimate = between_runs(logs, [0.0], choices.confidence)
     p = p_value(estimate, choices)
-    return [row_of(pair, metric, "ns", values, estimate, p, p, verdict(estimate, p, choices))]
+    return [row_of(pair, metric, "ns", values, estimate, p, p, choices)]
 
 
 def _step_times(path: str | Path) -> np.ndarray:
@@ -203,7 +182,8 @@ def _step_times(path: str | Path) -> np.ndarray:
 def compare_steps(
     names: Sequence[str], sides: Sequence[Sequence[str | Path]], choices: Choices, seed: int
 ) -> list[dict]:
-    """Return the row of the median time of a step, without those that warm up; none where a run has no such step.
+    """Return the row of the median time of a step, without those that warm up, whose launches are the numbers of steps;
+    none where a run has no such step.
 
     Parameters
     ----------
@@ -223,9 +203,9 @@ def compare_steps(
     else:
         estimate = between_runs(logs, [0.0], choices.confidence)
     p = p_value(estimate, choices)
-    shown = replace(estimate, floor=claim_floor(estimate, choices))
     pair = Pair("run", (0, 0), ("steps", "steps"), EXACT)
-    return [row_of(pair, "step", "ns", values, shown, p, p, verdict(estimate, p, choices))]
+    numbers = {f"{word}_launches": side[0].size for word, side in zip(("baseline", "candidate"), times, strict=True)}
+    return [row_of(pair, "step", "ns", values, estimate, p, p, choices) | numbers]
 
 
 def _of_steps(

@@ -170,7 +170,7 @@ def at_equal_mix(sides: Sequence[Side], level: str, groups: Sequence[int], pairs
     indices = [back[ours] for ours in common], common
     weights = [sums[1][0][ours].launches for ours in common]
     if not common:
-        sums = [[{0: _summed(totals)} for totals in side] for side in sums]
+        sums = [[{0: launches_of(totals)} for totals in side] for side in sums]
         indices = [0], [0]
         weights = [sums[1][0][0].launches]
     times, deviations = (
@@ -207,18 +207,9 @@ def _covered(totals: Mapping[int, LaunchTotals], kept: Sequence[int], column: st
     return sum(getattr(totals[configuration], column) for configuration in kept) / whole if whole else 1.0
 
 
-def _summed(totals: Mapping[int, LaunchTotals]) -> LaunchTotals:
-    return LaunchTotals(*(sum(column) for column in zip(*totals.values(), strict=True)))
-
-
-def deviation_share(series: Sequence[Series], total_ns: int) -> float:
-    """Return the sum of |duration - mean of its configuration| over the sum of durations."""
-    return sum(int(part.cells[:, 2].sum()) for part in series) / total_ns if total_ns else 0.0
-
-
-def launches_of(totals: Mapping[int, LaunchTotals]) -> tuple[int, int]:
-    """Return launches and sum of durations over all configurations."""
-    return sum(sums.launches for sums in totals.values()), sum(sums.time_ns for sums in totals.values())
+def launches_of(totals: Mapping[int, LaunchTotals]) -> LaunchTotals:
+    """Return the sums over all configurations; zeros of none."""
+    return LaunchTotals(*(sum(column) for column in zip((0, 0, 0), *totals.values(), strict=True)))
 
 
 def half_change(series: Sequence[Series], mean_ns: float, column: int) -> float | None:

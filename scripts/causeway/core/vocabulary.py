@@ -104,8 +104,10 @@ GONE = "gone"
 MATCHES = (EXACT, NORMALISED, SEQUENCE, NEW, GONE)
 """How a kernel of one run was found in the other, or that it was not."""
 
-OTHER_WORK = "other work, which is no change of speed"
-"""Ends the reason of a group that the runs launch in other configurations: more launches of either decide nothing."""
+COUNTS_ALIKE = 1.25
+"""Factor within which two kernels are launched about as often."""
+OTHER_WORK = "other_work"
+"""Reason of a group that the runs launch in other configurations: more launches of either decide nothing."""
 SAME = "same"
 CHANGE_WORDS = {
     "time_per_launch": ("slower", "faster"),

@@ -3,6 +3,7 @@ efficient.
 """
 
 import hashlib
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -101,7 +102,7 @@ def comparison_findings(document: Row, rows: Sequence[Row]) -> list[Finding]:
     operators = [index for index in claimed if rows[index]["level"] == _level_of_operators(document)]
     operators.sort(key=lambda index: -abs(rows[index]["candidate_total_ns"] * rows[index]["change_percent"]))
     findings = [_change(document, rows, index) for index in whole]
-    findings += _changed_work(document) if claimed and not by_operator else []
+    findings += _changed_work(document, rows) if claimed and not by_operator else []
     findings += [_change(document, rows, index) for index in kernels[:MOST]]
     if by_operator:
         findings += [_change(document, rows, index) for index in operators[:MOST]]
@@ -237,7 +238,7 @@ def _no_change(document: Row, rows: Sequence[Row], *, is_small: bool) -> list[Fi
     is_one = shared is not None and shared["is_all"]
     if is_one:
         headline = f"{subject} and {short(baseline)} are the same recording: there are no two runs to compare."
-    other = _other_work_percent(document)
+    other = _other_work_percent(document, rows)
     also = "" if other is None else f" Other launches and kernels change the GPU time by {changed_by(other)}."
     if other is not None:
         headline = f"{headline.rstrip('.')} for the same launches; {OTHER_LAUNCHES.format('', changed_by(other))}"
@@ -304,11 +305,11 @@ def _no_common_kernel(document: Row) -> Finding:
     )
 
 
-def _changed_work(document: Row) -> list[Finding]:
+def _changed_work(document: Row, rows: Sequence[Row]) -> list[Finding]:
     """Return that launches and kernels of one side alone change the GPU time, which no claim on the same launches
     holds; nothing where they change less than `NOTICEABLE` of it.
     """
-    percent = _other_work_percent(document)
+    percent = _other_work_percent(document, rows)
     if percent is None:
         return []
     baseline, candidate = _datasets(document)
@@ -338,10 +339,16 @@ def _changed_work(document: Row) -> list[Finding]:
     return [finding]
 
 
-def _other_work_percent(document: Row) -> float | None:
+def _other_work_percent(document: Row, rows: Sequence[Row]) -> float | None:
     """Return by how much launches and kernels of one side alone change the baseline's GPU time, in percent; None where
-    that is less than `NOTICEABLE`. No change of the same launches holds it.
+    that is less than `NOTICEABLE`, as a whole or in a step or for a GPU: a longer recording does no other work, and
+    neither do more GPUs. No change of the same launches holds it.
     """
     before = document["baseline"]["gpu_time_ns"]
     other = sum(document["change_ns"][part] for part in OTHER_PARTS)
-    return 100 * other / before if before and abs(other) >= NOTICEABLE * before else None
+    gpus = [sum(model["number"] for model in document[side]["devices"]) for side in ("baseline", "candidate")]
+    steps = [(row["baseline_launches"], row["candidate_launches"]) for row in rows if row["metric"] == "step"]
+    more = math.prod(after / before for before, after in (gpus, *steps) if before and after)
+    if not before or any(abs((before + other) / of - before) < NOTICEABLE * before for of in (1, more)):
+        return None
+    return 100 * other / before

@@ -26,6 +26,7 @@ def row(change, low, high, level="run", metric="time_per_launch", total=500, **m
         "verdict": "?",
         "candidate_value": 0.9,
         "reason": "too few launches",
+        "reason_code": "too_few",
     }
     return {
         "level": level,

@@ -70,7 +70,7 @@ def test_q_values_are_those_of_benjamini_and_hochberg_by_hand_over_what_was_test
 )
 def test_a_verdict_and_its_reason(estimate, q, word, why):
     said, reason = verdict(estimate, q, CHOICES)
-    assert (said, why in reason) == (word, True), reason
+    assert (said, why in reason.words) == (word, True), reason
 
 
 def test_the_same_is_the_floor_but_neither_less_than_asked_nor_five_times_more():

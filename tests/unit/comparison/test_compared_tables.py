@@ -66,6 +66,21 @@ def test_the_value_of_a_setting_that_changed_is_known_with_its_interval(tmp_path
     assert effects["64"]["low_percent"] < 0 < effects["64"]["high_percent"]
 
 
+def test_the_place_that_changed_is_known_where_its_rows_are_too_few_for_an_interval(tmp_path):
+    """Of 24 places with 20 rows each that of 25 % more was not told."""
+    places = {"node": [f"n{row % 4}" for row in range(480)], "gpu": [f"g{row // 4 % 6}" for row in range(480)]}
+    tables = [write_table_of(tmp_path / name, 1, 0.0, n=480, **places) for name in "ab"]
+    path = tables[1] / "counters.parquet"
+    table = read_table(path, "counters")
+    times = table.column("duration_us").to_numpy() * np.where(np.array(places["node"]) == "n2", 1.25, 1.0)
+    index = table.schema.get_field_index("duration_us")
+    pa.parquet.write_table(table.set_column(index, table.schema.field(index), pa.array(times)), path)
+    effects = [row for row in compared(tmp_path, *tables)[0]["effects"] if row["column"] == "node"]
+    changes = {row["value"]: round(row["change_percent"], 2) for row in effects}
+    assert changes == {"n0": 0.0, "n1": 0.0, "n2": 25.0, "n3": 0.0}
+    assert {row["low_percent"] for row in effects} == {None}
+
+
 def test_quantiles_are_those_of_the_rows_and_tell_a_tail(tmp_path):
     rng = np.random.default_rng(3)
     tables = [write_table_of(tmp_path / name, 1, 0.0, n=2000) for name in "ab"]

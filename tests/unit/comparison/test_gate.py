@@ -148,11 +148,11 @@ OTHER = "only 40 % of the time is in configurations that both sides have: other 
 @pytest.mark.parametrize(
     ("limit", "parts", "rows", "why"),
     [
-        ("max_slowdown_percent", [], [row(3, None, None, reason=OTHER)], f"{OTHER}; "),
+        ("max_slowdown_percent", [], [row(3, None, None, reason=OTHER, reason_code="other_work")], f"{OTHER}; "),
         (
             "max_kernel_slowdown_percent",
             [("a", "exact", 600, 600), ("b", "exact", 300, 300)],
-            [{**kernel("a", None, 600), "reason": OTHER}, kernel("b", None, 300)],
+            [{**kernel("a", None, 600), "reason_code": "other_work"}, kernel("b", None, 300)],
             "most of it for work that one run alone has, ",
         ),
     ],
@@ -163,7 +163,7 @@ def test_more_launches_are_not_advised_where_the_runs_did_other_work(limit, part
     assert why in state["sentence"]
     assert "; compare runs of the same problem sizes, " in state["sentence"]
     assert "capture more launches" not in state["sentence"]
-    few = judge(kernels(*parts), [{**one, "reason": "too few launches"} for one in rows], {**NONE, limit: 5})
+    few = judge(kernels(*parts), [{**one, "reason_code": "too_few"} for one in rows], {**NONE, limit: 5})
     assert "; capture more launches, name repeats of both runs, " in few[0]["sentence"]
 
 

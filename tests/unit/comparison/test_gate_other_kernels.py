@@ -150,6 +150,10 @@ def of_kernel(baseline, candidate, **more):
     return row(-0.2, -3.8, 2.98, level="kernel", **counts, **more)
 
 
+def of_steps(baseline, candidate):
+    return row(0.1, -1, 1, metric="step", baseline_launches=baseline, candidate_launches=candidate)
+
+
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
@@ -162,6 +166,10 @@ def of_kernel(baseline, candidate, **more):
         ([of_kernel(900, 900), of_kernel(None, 9000) | {"change_percent": None}], None),
         ([of_kernel(900, 900), of_kernel(900, 1, metric="variability")], None),
         ([], None),
+        # of a longer recording with as many launches in a step nothing is missing
+        ([of_kernel(900, 90), of_steps(100, 10)], None),
+        ([of_kernel(900, 90), of_steps(100, 90)], "90 times by the candidate, in 100 and 90 steps"),
+        ([of_kernel(900, 90)], "and no steps are known"),
     ],
 )
 def test_a_run_that_launched_far_less_of_the_same_kernels_closes_the_gate(rows, said):

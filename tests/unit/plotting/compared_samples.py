@@ -21,6 +21,7 @@ def row_of(number, level, metric, candidate, verdict, launches=1200, total=10**9
         "unit": "ns" if metric == "time_per_launch" else "ratio",
         "verdict": verdict,
         "reason": "as the test has it",
+        "reason_code": "beyond_floor",
         "baseline": candidate,
         "candidate": candidate,
         "note": None,

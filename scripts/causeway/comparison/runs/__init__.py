@@ -2,6 +2,6 @@
 
 What two runs differ in stands in `comparison`.
 
-Imports run from left to right: `operator_calls`, `run_totals` > `launches`, `matching` > `launch_inputs`, `recordings`,
-`settings`; `counter_means`.
+Imports run from left to right: `operator_calls`, `run_totals` > `counter_means`, `launches`, `matching` >
+`launch_inputs`, `recordings`, `settings`.
 """

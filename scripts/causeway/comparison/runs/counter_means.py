@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from causeway.comparison.runs.launch_inputs import by_key
 from causeway.core.codes import GPU_TIME
 from causeway.core.formatting import NANOSECONDS
 from causeway.core.tables import SCHEMAS, read_json, read_table, unit_of
@@ -44,9 +45,8 @@ def counter_means(folders: Sequence[str | Path]) -> dict[str, dict[CountedMetric
 
 def _add(sums: dict[str, dict[CountedMetric, tuple[float, int]]], folder: Path) -> None:
     """Add sum and number of the values of each counter of an export, by kernel."""
-    names = read_table(folder / "kernels.parquet", "kernels", ["kernel", "name"])
-    configurations = read_table(folder / "configurations.parquet", "configurations", ["configuration", "kernel"])
-    names_of = dict(zip(*(names[key].to_pylist() for key in ("kernel", "name")), strict=True))
+    names = by_key(folder, "kernels", "kernel", "name")
+    kernels = by_key(folder, "configurations", "configuration", "kernel")
     table = read_table(folder / "counters.parquet", "counters")
     columns = [
         field.name
@@ -56,8 +56,7 @@ def _add(sums: dict[str, dict[CountedMetric, tuple[float, int]]], folder: Path) 
         and pa.types.is_floating(field.type)
         and unit_of(field) not in OF_TIME
     ]
-    kernels = dict(zip(*(configurations[key].to_pylist() for key in ("configuration", "kernel")), strict=True))
-    kernel = pa.array([names_of[kernels[number]] for number in table["configuration"].to_pylist()])
+    kernel = pa.array([names[kernels[number]] for number in table["configuration"].to_pylist()])
     values = table.select(columns).append_column("kernel", kernel)
     measures = [(column, measure) for column in columns for measure in ("sum", "count")]
     for row in values.group_by("kernel", use_threads=False).aggregate(measures).to_pylist():  # in the rows' order

@@ -75,12 +75,12 @@ def inputs_by_kernel(folders: Sequence[str | Path]) -> dict[str, set[str]]:
     for folder in map(Path, folders):
         if not (folder / "launches.parquet").is_file():
             continue
-        names = _texts(folder, "kernels", "kernel", "name")
+        names = by_key(folder, "kernels", "kernel", "name")
         if not (folder / "shapes.parquet").is_file():
             unknown.update(names.values())
             continue
-        kernels = _texts(folder, "configurations", "configuration", "kernel")
-        sizes = _texts(folder, "shapes", "shape", "dims")
+        kernels = by_key(folder, "configurations", "configuration", "kernel")
+        sizes = by_key(folder, "shapes", "shape", "dims")
         pairs: set[tuple[int, int]] = set()
         with open_table(folder / "launches.parquet", "launches") as file:
             for batch in file.iter_batches(columns=["configuration", "shape"]):
@@ -95,6 +95,7 @@ def inputs_by_kernel(folders: Sequence[str | Path]) -> dict[str, set[str]]:
     return {name: own for name, own in inputs.items() if name not in unknown}
 
 
-def _texts(folder: Path, table: str, key: str, value: str) -> dict:
+def by_key(folder: Path, table: str, key: str, value: str) -> dict:
+    """Return one column of a small table by another."""
     rows = read_table(folder / f"{table}.parquet", table, [key, value])
     return dict(zip(rows[key].to_pylist(), rows[value].to_pylist(), strict=True))

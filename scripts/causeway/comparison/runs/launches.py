@@ -1,5 +1,5 @@
 """The launches of a dataset with their kernels, configurations, ranks and regions numbered over all its exports,
-streamed.
+streamed. A graph that was recorded as a whole is a kernel, and its execution a launch.
 """
 
 import re
@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from causeway.comparison.runs.launch_inputs import UNKNOWN, messages_of, sizes_of
+from causeway.comparison.runs.launch_inputs import UNKNOWN, by_key, messages_of, sizes_of
 from causeway.comparison.runs.recordings import Recording, device_names, recording_of
 from causeway.comparison.runs.settings import time_column, value_words
-from causeway.core.codes import GPU_TIME
+from causeway.core.codes import GPU_TIME, GRAPH_RANGE
 from causeway.core.errors import NotComparableError
 from causeway.core.formatting import NANOSECONDS, elided
 from causeway.core.names.build_numbers import names_of_one_kernel
@@ -22,9 +23,14 @@ from causeway.core.reduced import rules_out_time_line
 from causeway.core.schemas import GRID_AND_BLOCK
 from causeway.core.schemas.launch_threads import grid_counts, thread_sizes
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_json, read_table, unit_of
+from causeway.events.event_blocks import GPU_TABLES, chunks, spans, widened
 from causeway.events.few_values import Numbers, few_rows
 
 BATCH_ROWS = 1 << 18
+GRAPHS = "ranges"
+"""Table with the executions of whole graphs and their names."""
+WHOLE = (None,) * (len(LAUNCH_SHAPE) + 1)
+"""Shape of a graph that was recorded as a whole."""
 UNITS = {**NANOSECONDS, "": 1.0, "µs": 1e3}
 """Units of a counter of GPU time, ns each."""
 NUMBER = re.compile(r"\d+")
@@ -78,6 +84,8 @@ class RunFacts:
         Exports that were not read whole, each with whether it was refused.
     thread_columns : int
         Leading values of a shape whose product is the threads of a launch; 0: not known.
+    span_ns : int or None
+        From the first start to the last end of a rank's work, also of copies, the longest; None without a time line.
     """
 
     dataset: str
@@ -89,6 +97,7 @@ class RunFacts:
     devices: dict[tuple[int, int], str | None] = field(default_factory=dict)
     incomplete: list[tuple[str, bool]] = field(default_factory=list)
     thread_columns: int = 0
+    span_ns: int | None = None
 
 
 class Launches:
@@ -129,28 +138,27 @@ class Launches:
             [_shapes_by_name(folder) for folder in map(Path, folders) if _source(folder)]
         )
         for folder in map(Path, folders):
-            source = _source(folder)
-            if source is not None:
+            sources = [source for source in (_source(folder), _graphs(folder)) if source is not None]
+            if sources:
                 document = read_json(folder / "capabilities.json")
-                keys = self._keys(folder)
-                numbers = self._numbers_of(keys, source[0], folder)
-                own = (numbers, self._regions_of(folder), not rules_out_time_line(document))
-                self._exports.append((folder, *source, *own))
+                own = (self._regions_of(folder), not rules_out_time_line(document))
+                self._exports += [(folder, *source, self._numbers_of(source[0], folder), *own) for source in sources]
                 ranks |= set(document["ranks"])
         if any(
-            name == "launches" for _, name, *_ in self._exports
+            name != "counters" for _, name, *_ in self._exports
         ):  # counters beside a trace repeat its kernels one by one: not the run
-            self._exports = [export for export in self._exports if export[1] == "launches"]
+            self._exports = [export for export in self._exports if export[1] != "counters"]
         if not self._exports:
             raise NotComparableError(
                 f"dataset {dataset} cannot be compared: none of its exports holds kernel launches or the counter"
-                f" {GPU_TIME}{_why_refused(folders)}{_of_tables(folders)}{_of_graphs(folders)}"
+                f" {GPU_TIME}{_why_not(folders)}"
             )
         self._ranks = sorted(ranks)
         if self._settings or by_message:
             for _ in self.batches():  # meets all configurations
                 pass
-        recordings = [recording_of(folder) for folder, *_ in self._exports]
+        timed = {folder: has_times for folder, *_, has_times in self._exports}
+        recordings = [recording_of(folder) for folder in timed]
         self.facts = RunFacts(
             dataset=dataset,
             ranks=self._ranks,
@@ -161,11 +169,12 @@ class Launches:
             devices={key: name for folder, *_ in self._exports for key, name in device_names(folder).items()},
             incomplete=_not_read_whole(folders),
             thread_columns=self._thread_columns,
+            span_ns=_span_ns([folder for folder, has_times in timed.items() if has_times]),
         )
 
     def _keys(self, folder: Path) -> dict[int, tuple[int, tuple]]:
         """Return kernel and shape of each configuration of an export, before the settings of a table."""
-        names = _names(folder)
+        names = by_key(folder, "kernels", "kernel", "name")
         keys = {}
         table = read_table(folder / "configurations.parquet", "configurations")
         self._thread_columns = len(thread_sizes(grid_counts(table)) or ())
@@ -175,10 +184,11 @@ class Launches:
             keys[row["configuration"]] = self._kernels.number(self._one_kernel.get(name, name)), shape
         return keys
 
-    def _numbers_of(
-        self, keys: Mapping[int, tuple[int, tuple]], table: str, folder: Path
-    ) -> Callable[[pa.RecordBatch], np.ndarray]:
-        """Return what gives the dataset's number of the configuration of each row of an export."""
+    def _numbers_of(self, table: str, folder: Path) -> Callable[[pa.RecordBatch], np.ndarray]:
+        """Return what gives the dataset's number of the configuration of each row of a table of an export."""
+        if table == GRAPHS:
+            return partial(_numbers_of_names, self._of_graphs(folder))
+        keys = self._keys(folder)
         if self._settings and table == "counters":
             return partial(self._with_settings, keys)
         if self._by_message and table == "launches":
@@ -188,50 +198,63 @@ class Launches:
             numbers[configuration] = self._configurations.number(key)
         return lambda batch: numbers[_whole(batch, "configuration")]
 
+    def _of_graphs(self, folder: Path) -> dict[str, int]:
+        """Return the number of the configuration of each whole graph of an export by its name in `ranges`.
+
+        Ids change from build to build: graphs are called by the order of their first executions, and by how many there
+        are, so that those of runs with other numbers of graphs are not taken for each other.
+        """
+        rows = read_table(folder / f"{GRAPHS}.parquet", GRAPHS, ["name", "kind", "start_ns"])
+        names = _executed(rows).sort_by("start_ns")["name"].unique().to_pylist()
+        kernels = [self._kernels.number(f"CUDA graph {index} of {len(names)}") for index in range(1, len(names) + 1)]
+        return {name: self._configurations.number((kernel, WHOLE)) for name, kernel in zip(names, kernels, strict=True)}
+
     def _with_settings(self, keys: Mapping[int, tuple[int, tuple]], batch: pa.RecordBatch) -> np.ndarray:
         """Return the number of the configuration of each row of a table: the values of its settings stand before its
         label, and in it.
         """
         coded = [batch[name].dictionary_encode("encode") for name in self._settings]
-        rows, codes = few_rows(_whole(batch, "configuration"), *(column.indices.to_numpy() for column in coded))
         texts = [[value_words(value) for value in column.dictionary.to_pylist()] for column in coded]
-        numbers = []
-        for configuration, *values in rows:
-            kernel, shape = keys[configuration]
+
+        def shaped(shape: tuple, *values: int) -> tuple:
             settings = [text[value] for text, value in zip(texts, values, strict=True)]
             words = [f"{name}={value}" for name, value in zip(self._settings, settings, strict=True)]
-            label = ", ".join([*filter(None, shape[-1:]), *words])
-            numbers.append(self._configurations.number((kernel, (*shape[:-1], *settings, label))))
-        return np.array(numbers, np.int64)[codes]
+            return *shape[:-1], *settings, ", ".join([*filter(None, shape[-1:]), *words])
+
+        return self._shaped(keys, batch, [column.indices.to_numpy() for column in coded], shaped)
 
     def _with_messages(
         self, keys: Mapping[int, tuple[int, tuple]], messages: Sequence[np.ndarray], batch: pa.RecordBatch
     ) -> np.ndarray:
         """Return the number of the configuration of each launch: a collective's message is its label."""
-        rows, codes = few_rows(_whole(batch, "configuration"), sizes_of(batch, messages))
-        numbers = []
-        for configuration, size in rows:
-            kernel, shape = keys[configuration]
-            label = shape[-1] if size == UNKNOWN else f"message of {size:,} bytes"
-            numbers.append(self._configurations.number((kernel, (*shape[:-1], label))))
+
+        def shaped(shape: tuple, size: int) -> tuple:
+            return shape if size == UNKNOWN else (*shape[:-1], f"message of {size:,} bytes")
+
+        return self._shaped(keys, batch, [sizes_of(batch, messages)], shaped)
+
+    def _shaped(
+        self,
+        keys: Mapping[int, tuple[int, tuple]],
+        batch: pa.RecordBatch,
+        columns: Sequence[np.ndarray],
+        shaped: Callable[..., tuple],
+    ) -> np.ndarray:
+        """Return the number of the configuration of each row, whose shape further columns change."""
+        rows, codes = few_rows(_whole(batch, "configuration"), *columns)
+        own = [(*keys[configuration], values) for configuration, *values in rows]
+        numbers = [self._configurations.number((kernel, shaped(shape, *values))) for kernel, shape, values in own]
         return np.array(numbers, np.int64)[codes]
 
     def _regions_of(self, folder: Path) -> np.ndarray:
         """Return the dataset's number of each range of an export; -1 where it has none."""
-        path = folder / "ranges.parquet"
-        if not path.is_file():
-            return np.full(1, -1, np.int64)
         numbers = np.full(1, -1, np.int64)
-        with open_table(path, "ranges") as file:
-            for batch in file.iter_batches(BATCH_ROWS, columns=["range", "name"]):
-                ids = batch.column(0).to_numpy(zero_copy_only=False).astype(np.int64)
-                if ids.size and ids.max() >= numbers.size:
-                    numbers = np.concatenate([numbers, np.full(int(ids.max()) + 1 - numbers.size, -1, np.int64)])
-                coded = batch.column(1).dictionary_encode()
-                codes = np.array(
-                    [self._regions.number(NUMBER.sub("*", name)) for name in coded.dictionary.to_pylist()], np.int64
-                )
-                numbers[ids] = codes[coded.indices.to_numpy(zero_copy_only=False)] if ids.size else -1
+        for batch in chunks(folder, "ranges", ["range", "name"]):
+            ids = _whole(batch, "range")
+            numbers = np.concatenate([numbers, np.full(max(0, int(ids.max()) + 1 - numbers.size), -1, np.int64)])
+            coded = batch["name"].dictionary_encode()
+            codes = [self._regions.number(NUMBER.sub("*", name)) for name in coded.dictionary.to_pylist()]
+            numbers[ids] = np.array(codes, np.int64)[coded.indices.to_numpy()]
         return numbers
 
     def batches(self) -> Iterator[LaunchBatch]:
@@ -242,19 +265,24 @@ class Launches:
             with open_table(folder / f"{table}.parquet", table) as file:
                 scale = UNITS[unit_of(file.schema_arrow.field(columns[-1]))] if table == "counters" else 1.0
                 for batch in file.iter_batches(BATCH_ROWS, columns=[*settings, *columns]):
+                    if table == GRAPHS:
+                        batch = _executed(batch)
                     launches = _batch(batch, columns, scale, numbers, regions, ranks)
                     yield launches if has_times else replace(launches, start=None)
 
 
-def _names(folder: Path) -> dict[int, str]:
-    """Return the full names of an export's kernels by their numbers."""
-    table = read_table(folder / "kernels.parquet", "kernels", ["kernel", "name"])
-    return dict(zip(*(table.column(key).to_pylist() for key in ("kernel", "name")), strict=True))
+def _span_ns(folders: Sequence[Path]) -> int | None:
+    """Return how long the devices of the exports of a run work, `RunFacts.span_ns`."""
+    ends: dict[int, tuple[int, int]] = {}
+    for folder in folders:
+        own = spans(folder, GPU_TABLES)
+        ends |= own | widened({rank: ends[rank] for rank in own.keys() & ends.keys()}, own)
+    return max((last - first for first, last in ends.values()), default=None)
 
 
 def _shapes_by_name(folder: Path) -> dict[str, set[tuple]]:
     """Return the grids and blocks of an export's kernels by their full names."""
-    names = _names(folder)
+    names = by_key(folder, "kernels", "kernel", "name")
     shapes: dict[str, set[tuple]] = {name: set() for name in names.values()}
     rows = read_table(folder / "configurations.parquet", "configurations", ["kernel", *GRID_AND_BLOCK]).to_pylist()
     for row in rows:
@@ -268,35 +296,40 @@ def _not_read_whole(folders: Sequence[str | Path]) -> list[tuple[str, bool]]:
     return [(export, state == "refused") for export, state in states if state not in (None, "read")]
 
 
-def _why_refused(folders: Sequence[str | Path]) -> str:
-    """Return why exports of a dataset were refused, in words that follow a sentence; empty where none was."""
+def _why_not(folders: Sequence[str | Path]) -> str:
+    """Return why exports of a dataset were refused, and what a plain table needs to be compared, in words that follow a
+    sentence; empty where neither is the case.
+    """
     documents = [(Path(folder).name, read_json(Path(folder) / "capabilities.json")) for folder in folders]
-    refused = [
-        (export, document["error"]["found"]) for export, document in documents if document["status"] == "refused"
-    ]
-    if not refused:
-        return ""
-    export, reason = refused[0]
-    more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
-    return f"; {export}{more} could not be read: {elided(' '.join(reason.split()), 200)}"
+    refused = [(export, document) for export, document in documents if document["status"] == "refused"]
+    words = ""
+    if refused:
+        more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
+        reason = " ".join(refused[0][1]["error"]["found"].split())
+        words = f"; {refused[0][0]}{more} could not be read: {elided(reason, 200)}"
+    if any(document.get("kind") == "table" for _, document in documents):
+        words += "; tables are compared by a measured column that is named with its unit of time, such as duration_us"
+    return words
 
 
-def _of_tables(folders: Sequence[str | Path]) -> str:
-    """Return what a plain table needs to be compared, in words that follow a sentence; empty where there is none."""
-    documents = [read_json(Path(folder) / "capabilities.json") for folder in folders]
-    if not any(document.get("kind") == "table" for document in documents):
-        return ""
-    return "; tables are compared by a measured column that is named with its unit of time, such as duration_us"
+def _graphs(folder: Path) -> tuple[str, list[str]] | None:
+    """Return the table of an export that holds the executions of its whole graphs, and the columns to read; None if it
+    has none.
+    """
+    if not (folder / "graphs.parquet").is_file():
+        return None
+    return GRAPHS, ["start_ns", "duration_ns", "rank", "name", "kind"]
 
 
-def _of_graphs(folders: Sequence[str | Path]) -> str:
-    """Return what graphs that were traced as a whole need to be compared; empty where there are none."""
-    if not any((Path(folder) / "graphs.parquet").is_file() for folder in folders):
-        return ""
-    return (
-        "; its CUDA graphs were recorded as a whole, without their kernels: record both runs with nsys profile"
-        " --cuda-graph-trace=node"
-    )
+def _executed(rows):
+    """Return the rows of `ranges`, a table or a batch, that are executions of whole graphs."""
+    return rows.filter(pc.equal(rows["kind"].cast(pa.string()), GRAPH_RANGE))
+
+
+def _numbers_of_names(numbers: Mapping[str, int], batch: pa.RecordBatch) -> np.ndarray:
+    """Return the number of each row of a batch by its name."""
+    coded = batch["name"].cast(pa.string()).dictionary_encode()
+    return np.array([numbers[name] for name in coded.dictionary.to_pylist()], np.int64)[coded.indices.to_numpy()]
 
 
 def _source(folder: Path) -> tuple[str, list[str]] | None:
@@ -331,13 +364,16 @@ def _batch(
     """Return the launches of a batch; `columns` as `_source` gives them."""
     rank = np.searchsorted(ranks, _whole(batch, "rank"))
     configuration = numbers(batch)
-    if "range" not in columns:
+    if "start_ns" not in columns:
         value = batch.column(columns[-1]).to_numpy(zero_copy_only=False).astype(float) * scale
         kept = np.isfinite(value)
         duration = np.rint(value[kept]).astype(np.int64)
         outside = np.full(duration.size, -1, np.int64)
         return LaunchBatch(None, duration, configuration[kept], rank[kept], outside, rank[kept])
+    start, duration = (_whole(batch, name) for name in ("start_ns", "duration_ns"))
+    if "range" not in columns:
+        return LaunchBatch(start, duration, configuration, rank, np.full(rank.size, -1, np.int64), rank)
     spans = batch.column("range").fill_null(np.iinfo(np.uint32).max).to_numpy(zero_copy_only=False).astype(np.int64)
     region = np.where(spans < regions.size, regions[np.minimum(spans, regions.size - 1)], -1)
     stream = (rank << 48) | (_whole(batch, "device") << 32) | _whole(batch, "stream")
-    return LaunchBatch(_whole(batch, "start_ns"), _whole(batch, "duration_ns"), configuration, rank, region, stream)
+    return LaunchBatch(start, duration, configuration, rank, region, stream)

@@ -19,14 +19,10 @@ import numpy as np
 
 from causeway.core.names.build_numbers import SCANNED, without_build_numbers
 from causeway.core.schemas import GRID_AND_BLOCK
-from causeway.core.vocabulary import EXACT, GONE, NEW, NORMALISED, SEQUENCE
+from causeway.core.vocabulary import COUNTS_ALIKE, EXACT, GONE, NEW, NORMALISED, SEQUENCE
 
 BLOCKS = len(GRID_AND_BLOCK)
 """Columns of a shape that are the grid and the block."""
-COUNTS_ALIKE = 1.25
-"""Kernels that only their neighbours identify must also be launched about as often per neighbour: within this
-factor.
-"""
 
 
 @dataclass(frozen=True)

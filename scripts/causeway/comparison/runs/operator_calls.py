@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +27,7 @@ LAUNCHES = """
 CREATE OR REPLACE TEMP TABLE launched AS
 SELECT row_number() OVER () AS row, launch.rank, launch.thread, launch.call_start_ns, launch.range, launch.start_ns,
        launch.duration_ns, named.name, coalesce(sized.size, -1) AS size
-FROM read_parquet($launches) AS launch
+FROM (FROM read_parquet($launches) WHERE list_contains($ranks, rank)) AS launch
 JOIN named ON named.operator = launch.operator LEFT JOIN sized ON sized.shape = launch.shape
 """
 HOST = """
@@ -86,7 +85,7 @@ def input_key(dims: str, types: str) -> tuple[str, str]:
 
 
 class OperatorCalls:
-    """The calls of operators of one dataset that launched kernels; a context manager.
+    """The calls of operators of one dataset that launched kernels; to be closed.
 
     Parameters
     ----------
@@ -94,7 +93,7 @@ class OperatorCalls:
     folders : sequence of path
         Its folders of tables, in the sheet's order.
     ranks : sequence of int
-        All ranks of the run, in order.
+        Ranks whose calls are taken, in order.
 
     Attributes
     ----------
@@ -128,12 +127,8 @@ class OperatorCalls:
         self.has_shapes = bool(recorded)
         self.has_types = any(sizes[size][1] for size in recorded)
 
-    def __enter__(self) -> "OperatorCalls":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, failure: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the database."""
         self._base.close()
 
     def _add(self, number: int, folder: Path) -> None:
@@ -141,7 +136,7 @@ class OperatorCalls:
         base = self._base
         base.register("named", self._named(folder))
         base.register("sized", self._sized(folder))
-        base.execute(LAUNCHES, {"launches": str(folder / "launches.parquet")})
+        base.execute(LAUNCHES, {"launches": str(folder / "launches.parquet"), "ranks": self.ranks})
         operators = folder / "host_operators.parquet"
         if operators.is_file():
             base.execute(HOST, {"operators": str(operators), "longest": LONGEST_NAME})

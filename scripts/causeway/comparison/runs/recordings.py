@@ -12,9 +12,6 @@ from pathlib import Path
 
 from causeway.core.tables import read_json, rows_if_there
 
-SAME_RECORDING = "both sides are the same recording"
-"""Reason of a group whose launches were measured once."""
-
 
 @dataclass(frozen=True)
 class Recording:

@@ -9,16 +9,16 @@ series and, by a factor of a power of two, on the ranks of its run: of two serie
 cells sum to the coarser ones.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from causeway.comparison.runs.launches import LaunchBatch, Launches, RunFacts
+from causeway.comparison.runs.launches import WHOLE, LaunchBatch, Launches, RunFacts
 from causeway.comparison.runs.matching import BLOCKS, Kernels
 from causeway.core.errors import NotComparableError
-from causeway.events.event_blocks import widen
 from causeway.numeric.compiled import I8, compiled, int64, void
 
 CELLS = 4096
@@ -75,8 +75,6 @@ class Run(RunFacts):
     strata : ndarray of int64, shape (n, 6)
         configuration, index of the rank, region (-1 for none), launches, sum of durations (ns), sum of absolute
         deviations (ns).
-    span_ns : int or None
-        From the first start to the last end, per rank, the longest; None without a time line.
     histogram : (ndarray of int64, ndarray of int64), shapes (bins,)
         How long launches take: `BINS` times the kernel, plus the bin of their logarithm; and how many there are.
     leading : int
@@ -85,7 +83,6 @@ class Run(RunFacts):
 
     kernels: Kernels
     strata: np.ndarray
-    span_ns: int | None
     histogram: tuple[np.ndarray, np.ndarray]
     leading: int = BLOCKS
     _cells: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
@@ -101,6 +98,11 @@ class Run(RunFacts):
         """Sum of all durations, ns."""
         return int(self.strata[:, 4].sum())
 
+    @property
+    def has_graphs(self) -> bool:
+        """Whether graphs were recorded as a whole, without their kernels."""
+        return any(shape == WHOLE for _, shape in self.configurations)
+
     def quantiles(self, kernel: int, shares: Sequence[float]) -> list[float]:
         """Return the durations of a kernel's launches at some shares of their number, 0 to 1, ns; none without any."""
         codes, numbers = self.histogram
@@ -110,6 +112,14 @@ class Run(RunFacts):
             return []
         index = np.searchsorted(reached, np.ceil(np.asarray(shares) * reached[-1])).clip(max=reached.size - 1)
         return np.exp((codes[own][index] % BINS) / FINENESS).tolist()
+
+    def totals_by_rank(self) -> dict[tuple[int, int], tuple[int, int]]:
+        """Return launches and time, ns, by configuration and rank; (0, 0) where there are none."""
+        totals: dict[tuple[int, int], tuple[int, int]] = defaultdict(lambda: (0, 0))
+        for configuration, rank, _, launches, time, _ in self.strata.tolist():
+            before = totals[configuration, self.ranks[rank]]
+            totals[configuration, self.ranks[rank]] = before[0] + launches, before[1] + time
+        return totals
 
     def kernel_of(self) -> np.ndarray:
         """Return each configuration's kernel; int64, shape (configurations,)."""
@@ -183,10 +193,9 @@ def measured(facts: RunFacts, batches: Batches, leading: int = BLOCKS) -> Run:
         If there is nothing to measure.
     """
     kernel_of = np.array([kernel for kernel, _ in facts.configurations], np.int64)
-    strata, first, follows, ends, histogram = _first_pass(facts, batches, kernel_of, bool(leading))
+    strata, first, follows, histogram = _first_pass(facts, batches, kernel_of, bool(leading))
     if not strata.size:
         raise NotComparableError(f"dataset {facts.dataset} cannot be compared: its exports hold no kernel launch")
-    span = max(high - low for low, high in ends.values()) if ends else None
     number = np.zeros(len(facts.names), np.int64)
     np.add.at(number, kernel_of[strata[:, 0]], strata[:, 3])
     order = np.array([first.get(kernel, len(first)) for kernel in range(len(facts.names))], np.int64)
@@ -194,16 +203,16 @@ def measured(facts: RunFacts, batches: Batches, leading: int = BLOCKS) -> Run:
     for kernel, shape in facts.configurations:
         shapes[kernel].add(shape[:leading])
     kernels = Kernels(facts.names, number, order, follows, [frozenset(kernel_shapes) for kernel_shapes in shapes])
-    run = Run(**vars(facts), kernels=kernels, strata=strata, span_ns=span, histogram=histogram, leading=leading)
+    run = Run(**vars(facts), kernels=kernels, strata=strata, histogram=histogram, leading=leading)
     _second_pass(batches, run, kernel_of)
     return run
 
 
 def _first_pass(
     facts: RunFacts, batches: Batches, kernel_of: np.ndarray, in_order: bool
-) -> tuple[np.ndarray, dict[int, int], np.ndarray | None, dict[int, tuple], tuple[np.ndarray, np.ndarray]]:
+) -> tuple[np.ndarray, dict[int, int], np.ndarray | None, tuple[np.ndarray, np.ndarray]]:
     """Return the strata, whose deviations the second pass adds, each kernel's position in the order of first launches,
-    who follows whom (where `in_order`), first start and last end by rank, and the histogram of `Run`.
+    who follows whom (where `in_order`), and the histogram of `Run`.
     """
     ranks = len(facts.ranks)
     regions = len(facts.regions) + 1
@@ -211,7 +220,6 @@ def _first_pass(
     sums: dict[int, list[int]] = {}
     first: dict[int, int] = {}
     follows = np.zeros((kernels, kernels), np.int64) if in_order and kernels <= FOLLOWED else None
-    ends: dict[int, tuple[int, int]] = {}
     bins = np.zeros(0, np.int64)
     times = np.zeros(0, np.int64)
     for batch in batches():
@@ -234,15 +242,13 @@ def _first_pass(
             first.setdefault(number, len(first))
         if follows is not None:
             _count_following(batch, kernel, follows)
-        if batch.start is not None:
-            widen(ends, batch.rank, {"start": batch.start, "end": batch.start + batch.duration})
     codes = np.array(sorted(sums), np.int64)
     counted = np.array([sums[code] for code in codes.tolist()], np.int64).reshape(-1, 2)
     deviations = np.zeros(codes.size, np.int64)
     strata = np.column_stack(
         [codes // regions // ranks, codes // regions % ranks, codes % regions - 1, counted, deviations]
     )
-    return strata, first, follows, ends, (bins, times)
+    return strata, first, follows, (bins, times)
 
 
 def _stratum_code(

@@ -45,3 +45,10 @@ def kernel_words(name: str, longest: int = LONGEST, tail: int = 14) -> str:
     its middle.
     """
     return matrix_product(name) or elided(" ".join(name.split()), longest, tail=tail)
+
+
+def demangled_words(name: str) -> str:
+    """Return a kernel in words, without return type, namespace, template arguments and parameters."""
+    named = name.replace("(anonymous namespace)::", "").replace("<unnamed>::", "")
+    text = named.split("<")[0].split("(")[0].removeprefix("void ")
+    return matrix_product(name) or kernel_words(text.rpartition("::")[2] or name)

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.clock import Clock, clocks_of
+from causeway.core.codes import GRAPH_RANGE
 from causeway.core.reduced import EFFICIENCY, has_time_line, why_not
 from causeway.core.tables import SCHEMAS, folder_bytes, open_table, read_json, write_json, write_table
 from causeway.core.vocabulary import CALLED_SINCE, FEWEST_OF_P99
@@ -38,8 +39,6 @@ FEWEST_EXECUTIONS = 3
 """Executions of one graph that count as steps: as many as repeats of launches have to be."""
 OF_GRAPHS = "no launches repeat: each execution of the graph with the most time is a step"
 """What is said of a rank whose steps are executions of a graph."""
-GRAPH_RANGE = "cuda_graph"
-"""Kind of the ranges that are executions of graphs traced as a whole."""
 HELD = {"rank": np.uint32, "kernel": np.int32, "moment": np.int64, "until": np.int64}
 """Columns of the launches that are searched for repeats."""
 

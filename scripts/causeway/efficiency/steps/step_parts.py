@@ -195,24 +195,22 @@ def _done_by_busiest(folder: Path, ahead: Mapping[int, _Launches], since: Mappin
     int64 where it has none; int64, shape (steps,), ns.
     """
     time: dict[int, Counter] = {rank: Counter() for rank in ahead}
+    done: dict[int, dict[int, np.ndarray]] = {rank: {} for rank in ahead}
     for block in launch_moments(folder, since):
-        stream = block["device"].astype(np.int64) << 32 | block["stream"].astype(np.int64)
-        for rank, of_stream in time.items():
-            of_rank = block["rank"] == rank
-            streams, index = np.unique(stream[of_rank], return_inverse=True)
-            sums = np.bincount(index, weights=(block["end"] - block["start"])[of_rank], minlength=streams.size)
-            of_stream.update(dict(zip(streams.tolist(), sums.tolist(), strict=True)))
-    busiest = {
-        rank: max(of_stream, key=lambda stream: (of_stream[stream], -stream)) for rank, of_stream in time.items()
-    }
-    done = {rank: np.full(tally.last.size, np.iinfo(np.int64).min) for rank, tally in ahead.items()}
-    for block in launch_moments(folder, since):
-        stream = block["device"].astype(np.int64) << 32 | block["stream"].astype(np.int64)
+        streams = block["device"].astype(np.int64) << 32 | block["stream"].astype(np.int64)
         for rank, tally in ahead.items():
-            own = (block["rank"] == rank) & (stream == busiest[rank])
-            row = tally.windows.of(block["moment"][own])
-            np.maximum.at(done[rank], row[row >= 0], block["end"][own][row >= 0])
-    return done
+            of_rank = block["rank"] == rank
+            row = tally.windows.of(block["moment"][of_rank])
+            end = block["end"][of_rank]
+            spent = end - block["start"][of_rank]
+            numbers, index = np.unique(streams[of_rank], return_inverse=True)
+            for position, stream in enumerate(numbers.tolist()):
+                own = index == position
+                time[rank][stream] += int(spent[own].sum())
+                last = done[rank].setdefault(stream, np.full(tally.last.size, np.iinfo(np.int64).min))
+                own &= row >= 0
+                np.maximum.at(last, row[own], end[own])
+    return {rank: done[rank][min(each, key=lambda stream: (-each[stream], stream))] for rank, each in time.items()}
 
 
 def _take_transfers(folder: Path, by_rank: Mapping[int, _Launches]) -> None:

@@ -8,20 +8,33 @@ import numpy as np
 
 from causeway.core.formatting import changed_by, count, elided, quantity, time
 from causeway.core.names.build_numbers import without_build_numbers
-from causeway.core.names.kernel_words import LONGEST
+from causeway.core.names.kernel_words import LONGEST, demangled_words
 from causeway.core.queries import cell
 from causeway.core.schemas import Row
-from causeway.core.vocabulary import FEWEST_OF_P99, INCONCLUSIVE, NOT_IDLE, OTHER_WORK, SAME
+from causeway.core.vocabulary import (
+    COUNTS_ALIKE,
+    EXACT,
+    FEWEST_OF_P99,
+    INCONCLUSIVE,
+    NORMALISED,
+    NOT_IDLE,
+    OTHER_WORK,
+    SAME,
+    SEQUENCE,
+)
 from causeway.findings.first_screen.compared_kernels import (
     OTHER_NUMBER,
     ComparedTables,
     KernelDetail,
     compared_tables,
+    is_alike,
     is_kernel,
     kernel_details,
+    kernels_by_words,
+    launch_ratio,
 )
 from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, NOTICEABLE
-from causeway.findings.first_screen.words.pair_words import demangled_words, of_detail, of_tables, of_tail, pair
+from causeway.findings.first_screen.words.pair_words import of_detail, of_tables, of_tail, pair
 from causeway.findings.first_screen.words.run_words import PARTS, detail_words
 from causeway.findings.first_screen.words.run_words import percent as share_words
 
@@ -73,7 +86,7 @@ class CallFact:
 @dataclass(frozen=True, kw_only=True)
 class Amount:
     """What times of a whole run are divided by where the runs differ in it, before and after, and how it is called: the
-    steps, the devices, and without steps how often the same kernels were launched.
+    steps, the devices, and without steps how often the same kernels were launched, if that differs.
     """
 
     divisors: tuple[float, float] = (1.0, 1.0)
@@ -99,7 +112,7 @@ class ComparedRuns:
     kernels, and those of which the slowest launches alone changed; why the launches are not the same, where they are
     not, steps that warm up, kernels' names in the baseline by those in the candidate where they are others, and whether
     all kernels changed alike; the idle share before and after, what is behind most of it; and rates of
-    copies that changed, by direction, GB/s.
+    copies that changed, by direction, GB/s; and where no kernel is on both sides the time of all, ns.
     """
 
     changes: Sequence[ChangeFact]
@@ -125,6 +138,7 @@ class ComparedRuns:
     idle_shares: tuple[float, float] | None = None
     most_idle: str = ""
     rates: Sequence[tuple[str, float, float]] = ()
+    lone_times: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,23 +197,24 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         for index, row in enumerate(rows)
         if row["level"] == "run" and row["metric"] in names and row["baseline_value"] is not None
     ]
-    by_kernel = any(change.what == SAME_LAUNCHES for change in changes)
-    other_work = next((row["reason"] for row in rows if _is_other_work(row)), "")
+    whole = next((row for row in rows if row["level"] == "run" and row["metric"] == "time_per_launch"), None)
+    other_work = whole["reason"] if whole and whole["reason_code"] == OTHER_WORK else ""
+    is_lone = not any(document.get("matched", {EXACT: 1}).get(how) for how in (EXACT, NORMALISED, SEQUENCE))
     operators = document["operators"]
     is_by_input = bool(other_work and operators and not operators["without_shapes"])
     changes = [
         change
         for change in changes
-        if change.what != SAME_CALLS or (change.low is not None and (is_by_input or not by_kernel))
+        if change.what != SAME_CALLS or (change.low is not None and (is_by_input or not whole))
     ]
     changes.sort(key=lambda change: list(names.values()).index(change.what))
     least = NOTICEABLE * max(_gpu_ns(document[side]) for side in SIDES)
     details = kernel_details(document, rows)
-    is_claimed = any(change.what == SAME_LAUNCHES and change.verdict not in (SAME, INCONCLUSIVE) for change in changes)
-    least_kernel = NOTICEABLE * max(document[side]["gpu_time_ns"] or 0 for side in SIDES) if is_claimed else least
+    is_change = whole and whole["verdict"] != SAME and (whole["low_percent"] or 0) * (whole["high_percent"] or 0) > 0
+    least_kernel = NOTICEABLE * max(document[side]["gpu_time_ns"] or 0 for side in SIDES) if is_change else least
     kernels = [
         (row["kernel"], row["baseline_ns"] / amount.divisors[0], row["candidate_ns"] / amount.divisors[1])
-        for row in document["decomposition"]
+        for row in kernels_by_words(document["decomposition"])
         if abs(row["candidate_ns"] - row["baseline_ns"] - row["launches_ns"]) >= min(least, least_kernel)
     ]
     told = {kernel[0] for kernel in kernels}
@@ -211,7 +226,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         changes=changes,
         calls=[
             call
-            for call in _calls(operators, rows, table, sides, [len(document[side]["ranks"]) for side in SIDES])
+            for call in _calls(operators, rows, table, sides, _compared_ranks(document))
             if abs(call.whole_ns) >= least
         ]
         if operators
@@ -220,7 +235,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
         unshaped=operators["without_shapes"] if operators else (),
         reasons=_side_by_side(reasons, least_each),
         exposed=_side_by_side(amount.of_each([_exposed(side) for side in sides]), least_each),
-        operators=_side_by_side(amount.of_each([_operators(side) for side in sides]), least_each),
+        operators=_side_by_side(amount.of_each([_operators(side) for side in sides]), least_each) if operators else (),
         kernels=sorted(kernels, key=lambda row: (-abs(row[2] - row[1]), row[0])),
         launches=(document["baseline"]["launches"], document["candidate"]["launches"]),
         models=(_model(document["baseline"]["devices"]), _model(document["candidate"]["devices"])),
@@ -243,21 +258,27 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
             for row in document["matches"]
             if row["candidate"] and row["baseline"] and len({without_build_numbers(row[side]) for side in SIDES}) > 1
         },
-        is_alike=_is_alike(rows, document),
+        is_alike=whole is not None and is_alike(rows, whole["change_percent"], document),
         idle_shares=_idle_shares(document, rows),
         rates=_rates(sides),
+        lone_times=(document["baseline"]["gpu_time_ns"], document["candidate"]["gpu_time_ns"]) if is_lone else None,
         most_idle=max(reasons[1].items(), key=lambda pair: pair[1], default=("", 0))[0],
     )
 
 
 def _amount(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> Amount:
-    """Return what the times of whole runs are divided by: what differs by a twentieth or more."""
+    """Return what the times of whole runs are divided by: what differs by a twentieth or more. Launches count where all
+    kernels are launched about as many times as often as those with most time: else the runs do other work.
+    """
     before, after = (len(side.steps) for side in sides)
     gpus = [_gpus(document[side]) for side in SIDES]
-    launches = _launch_ratio(rows)
+    launches = launch_ratio(rows)
     has_other_steps = bool(before and after) and abs(after / before - 1) >= OTHER_NUMBER
+    totals = [sum(row[f"{side}_launches"] for row in filter(is_kernel, rows)) for side in SIDES]
+    is_same_mix = max(launches * totals[0], totals[1]) <= COUNTS_ALIKE * min(launches * totals[0], totals[1])
     has_other_launches = not (before and after) and abs(launches - 1) >= OTHER_NUMBER
-    divisors = (float(before), float(after)) if has_other_steps else (1.0, launches if has_other_launches else 1.0)
+    by_launch = has_other_launches and is_same_mix
+    divisors = (float(before), float(after)) if has_other_steps else (1.0, launches if by_launch else 1.0)
     of = " a step" if has_other_steps else ""
     if gpus[0] != gpus[1]:
         divisors = divisors[0] * gpus[0], divisors[1] * gpus[1]
@@ -266,24 +287,16 @@ def _amount(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> Am
         of += ", all GPUs"
     return Amount(
         divisors=divisors,
-        of=f"{of} for as many launches" if has_other_launches else of,
+        of=f"{of} for as many launches" if by_launch else of,
         steps=(before, after) if has_other_steps else None,
         is_of_launches=has_other_launches,
     )
 
 
-def _launch_ratio(rows: Sequence[Row]) -> float:
-    """Return how many times as often the candidate launched the kernels of both runs: the median by their time."""
-    ratios = sorted(
-        (row["candidate_launches"] / row["baseline_launches"], row["baseline_total_ns"])
-        for row in filter(is_kernel, rows)
-    )
-    half = math.fsum(weight for _, weight in ratios) / 2
-    for ratio, weight in ratios:
-        half -= weight
-        if half <= 0:
-            return float(ratio)
-    return 1.0
+def _compared_ranks(document: Row) -> list[int]:
+    """Return of how many ranks the calls of operators are compared on each side: of those of both, if there are any."""
+    ranks = [set(document[side]["ranks"]) for side in SIDES]
+    return [len(ranks[0] & ranks[1] or own) for own in ranks]
 
 
 def _of_amount(change: ChangeFact, metric: str, amount: Amount) -> ChangeFact:
@@ -306,12 +319,6 @@ def _of_amount(change: ChangeFact, metric: str, amount: Amount) -> ChangeFact:
     )
 
 
-def _is_other_work(row: Row) -> bool:
-    """Return whether a row is that of all kernels, which were launched in other configurations."""
-    is_whole = row["level"] == "run" and row["metric"] == "time_per_launch"
-    return bool(is_whole and (row["reason"] or "").endswith(OTHER_WORK))
-
-
 def _rates(sides: Sequence[PairSide]) -> list[tuple[str, float, float]]:
     """Return the rates of copies by direction before and after, GB/s, that differ by a twentieth; longest first."""
     sums: list[dict[str, tuple[int, int]]] = [{}, {}]
@@ -327,17 +334,6 @@ def _rates(sides: Sequence[PairSide]) -> list[tuple[str, float, float]]:
 
 def _gb_per_s(size: int, spent_ns: int) -> float:
     return size / max(spent_ns, 1)
-
-
-def _is_alike(rows: Sequence[Row], document: Row) -> bool:
-    """Return whether all kernels with a hundredth of the time changed as the whole did, to a point."""
-    own = [row for row in rows if row["metric"] == "time_per_launch" and row["change_percent"] is not None]
-    whole = next((row["change_percent"] for row in own if row["level"] == "run"), None)
-    least = NOTICEABLE * (document["candidate"].get("gpu_time_ns") or 0)
-    kernels = [row["change_percent"] for row in own if row["level"] == "kernel" and row["candidate_total_ns"] >= least]
-    return (
-        whole is not None and len(kernels) > 1 and all(abs(percent - whole) <= 100 * NOTICEABLE for percent in kernels)
-    )
 
 
 def _idle_shares(document: Row, rows: Sequence[Row]) -> tuple[float, float] | None:
@@ -501,6 +497,9 @@ def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
             )
     lines += _of_operators(fact)
     lines += [(f"{_of_same_work(change, fact)}.", change.query) for change in same_work]
+    if fact.lone_times is not None:
+        launches = _numbers(fact.launches, " launches")
+        lines.append((f"No kernel is on both sides: {pair('GPU time', *fact.lone_times)}{launches}.", None))
     lines += [(f"{pair(f'{what}{fact.amount.of}', *ns)}.", None) for what, *ns in fact.exposed]
     if fact.kernels:
         named = ", ".join(

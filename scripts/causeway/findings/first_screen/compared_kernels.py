@@ -6,9 +6,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from causeway.core.names.kernel_words import demangled_words
 from causeway.core.queries import cell
 from causeway.core.schemas import Row
-from causeway.core.vocabulary import INCONCLUSIVE, SAME
+from causeway.core.vocabulary import GONE, INCONCLUSIVE, NEW, SAME
+from causeway.findings.first_screen.run_facts import NOTICEABLE
 
 OTHER_NUMBER = 0.05
 """Change from which a number is another: of steps, launches or calls, of a rate, of the idle share, and of the share
@@ -226,3 +228,38 @@ def _mixes(values: Sequence[Row]) -> list[MixFact]:
                 MixFact(column=column, shares=sorted(shares, key=lambda each: -round(abs(each[2] - each[1]), 9)))
             )
     return sorted(facts, key=lambda fact: -abs(fact.shares[0][2] - fact.shares[0][1]))
+
+
+def kernels_by_words(decomposition: Sequence[Row]) -> list[Row]:
+    """Return the rows of kernels, those of one run alone that are called the same in words as one: instances of a
+    template are not matched where the runs have other numbers of them.
+    """
+    both = [row for row in decomposition if row.get("match") not in (NEW, GONE)]
+    lone: dict[str, dict] = {}
+    for row in decomposition:
+        if row.get("match") in (NEW, GONE):
+            sums = lone.setdefault(demangled_words(row["kernel"]), {**row, "baseline_ns": 0, "candidate_ns": 0})
+            for side in ("baseline", "candidate"):
+                sums[f"{side}_ns"] += row[f"{side}_ns"]
+    return [*both, *lone.values()]
+
+
+def launch_ratio(rows: Sequence[Row]) -> float:
+    """Return how many times as often the candidate launched the kernels of both runs: the median by their time."""
+    ratios = sorted(
+        (row["candidate_launches"] / row["baseline_launches"], row["baseline_total_ns"])
+        for row in filter(is_kernel, rows)
+    )
+    half = math.fsum(weight for _, weight in ratios) / 2
+    for ratio, weight in ratios:
+        half -= weight
+        if half <= 0:
+            return float(ratio)
+    return 1.0
+
+
+def is_alike(rows: Sequence[Row], percent: float, document: Row) -> bool:
+    """Return whether all kernels with a hundredth of the time changed as the whole did, by so much, to a point."""
+    least = NOTICEABLE * (document["candidate"].get("gpu_time_ns") or 0)
+    kernels = [row["change_percent"] for row in filter(is_kernel, rows) if row["candidate_total_ns"] >= least]
+    return len(kernels) > 1 and all(abs(change - percent) <= 100 * NOTICEABLE for change in kernels)

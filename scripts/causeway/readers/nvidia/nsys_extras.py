@@ -14,6 +14,7 @@ from itertools import chain
 
 import numpy as np
 
+from causeway.core.codes import GRAPH_RANGE
 from causeway.core.formatting import elided
 from causeway.readers.common.constants import NULL, UNNAMED_CALL, UNNAMED_OVERHEAD
 from causeway.readers.common.kernel_names import clean_text
@@ -373,7 +374,7 @@ def read_graphs(tables: NsysTables) -> None:
         where = {name: batch[name] for name in ("stream", "correlation") if name in batch}
         sink.take("graphs", *times, process, device=device, **where)
         name = np.array([names[key] for key in used.tolist()])[inverse]
-        sink.take("ranges", *times, process, name=name, kind=sink.range_kinds.code("cuda_graph"))
+        sink.take("ranges", *times, process, name=name, kind=sink.range_kinds.code(GRAPH_RANGE))
         graphs += batch.rows
         timed = (batch["start_ns"] != NULL) & (batch["end_ns"] != NULL)
         total += int(np.maximum(batch["end_ns"] - batch["start_ns"], 0)[timed].sum())

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from causeway.core.codes import MEMSET_KIND
+from causeway.core.codes import GRAPH_RANGE, MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas.launch_threads import GRID, WORK_ITEMS
@@ -224,7 +224,7 @@ class JaxReader:
             self.sink.range_names.code("CUDA graph" if number == NULL else f"CUDA graph {number}")
             for number in graph.tolist()
         ]
-        kind = self.sink.range_kinds.code("cuda_graph")
+        kind = self.sink.range_kinds.code(GRAPH_RANGE)
         self.sink.take("ranges", *span.values(), name=np.array(names), kind=kind)
         self.sink.take("graphs", *span.values(), **self._origin(events, args))
 

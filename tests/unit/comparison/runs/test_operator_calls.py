@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -89,7 +90,7 @@ def by_pandas(path):
 def by_causeway(folder, dataset="a"):
     """Return the same, without types: groups with other types are summed."""
     found = {}
-    with OperatorCalls(dataset, [folder], read_json(folder / "capabilities.json")["ranks"]) as calls:
+    with closing(OperatorCalls(dataset, [folder], read_json(folder / "capabilities.json")["ranks"])) as calls:
         facts, batches = calls.grouped(by_shape=True, by_type=False)
         for batch in batches():
             for group, length in zip(batch.configuration.tolist(), batch.duration.tolist(), strict=True):
@@ -112,3 +113,15 @@ def test_calls_and_times_of_each_operator_and_input_are_those_of_the_trace(name,
     expected = by_pandas(TRACES[name])
     assert len(expected) >= 5
     assert by_causeway(folder) == expected
+
+
+def test_calls_of_the_ranks_that_both_sides_have_are_taken(tmp_path):
+    folder = tmp_path / "e0"
+    normalise(TRACES["MI250"], folder, export="e0", source="e0")
+    (rank,) = read_json(folder / "capabilities.json")["ranks"]
+    numbers = []
+    for ranks in ([rank], [rank + 1], [rank, rank + 1]):
+        with closing(OperatorCalls("a", [folder], ranks)) as calls:
+            numbers.append(calls.calls)
+    assert numbers == [numbers[2], 0, numbers[2]]
+    assert numbers[2] > 0

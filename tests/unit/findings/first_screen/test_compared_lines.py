@@ -19,7 +19,14 @@ def lines_of(**changes):
         "baseline": {"dataset": "a", "launches": 100} | side,
         "candidate": {"dataset": "b", "launches": 90} | side,
     }
-    row = {"level": "run", "low_percent": None, "high_percent": None, "verdict": "inconclusive", "reason": ""}
+    row = {
+        "level": "run",
+        "low_percent": None,
+        "high_percent": None,
+        "verdict": "inconclusive",
+        "reason": "",
+        "reason_code": "",
+    }
     values = {"time_per_launch": (10.0, 10.2, 2.3), "idle": (274e6, 77e6, -72.0), "span": (928e6, 747e6, -19.5)}
     values |= {"step": (16.7e6, 19.3e6, 15.5)}
     rows = [
@@ -38,7 +45,7 @@ def lines_of(**changes):
 
 def fact_of_kernels():
     fact = {"models": ("2 x GPU",) * 2, "changes": (), "operators": (), "calls": (), "exposed": (), "has_repeats": True}
-    return SimpleNamespace(**fact, tables=None, amount=Amount(), details={}, tails=(), former={})
+    return SimpleNamespace(**fact, tables=None, amount=Amount(), details={}, tails=(), former={}, lone_times=None)
 
 
 def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():
@@ -104,9 +111,17 @@ def test_of_runs_that_were_not_compared_it_is_told_why():
 def test_devices_of_two_makers_are_compared_by_operator():
     """Their kernels bear no common name, so that no launch is the same."""
     document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
-    document |= {"operators": None, "matches": []}
+    operators = {"without_shapes": [], "decomposition": [], "shapes": []}
+    operators |= {"baseline": {"calls": 9}, "candidate": {"calls": 9}}
+    document |= {"operators": operators, "matches": []}
     for side, name in (("baseline", "NVIDIA H100"), ("candidate", "AMD Instinct MI300X")):
-        document[side] = {"dataset": name, "launches": 9, "span_ns": 10**9, "devices": [{"name": name, "number": 1}]}
+        document[side] = {
+            "dataset": name,
+            "launches": 9,
+            "ranks": [0],
+            "span_ns": 10**9,
+            "devices": [{"name": name, "number": 1}],
+        }
     operator = {"level": "operator", "name": "aten::mm"}
     sides = [PairSide(operators=[operator | {"gpu_ns": ns}], steps=[1e6] * 100) for ns in (4 * 10**8, 3 * 10**8)]
     said = [text for text, _ in of_comparison(compared_runs(document, [], sides))]
@@ -120,7 +135,7 @@ def kernel_row(name="k", before=10.0, after=10.0, launches=(100, 100), **more):
     """A row of a kernel of both runs: mean times in ns."""
     row = {"level": "kernel", "metric": "time_per_launch", "baseline": name, "candidate": name, "verdict": "same"}
     row |= {"baseline_value": before, "candidate_value": after, "change_percent": 100 * (after / before - 1)}
-    row |= {"low_percent": None, "high_percent": None, "floor_percent": 2.0, "reason": ""}
+    row |= {"low_percent": None, "high_percent": None, "floor_percent": 2.0, "reason": "", "reason_code": ""}
     row |= {"baseline_launches": launches[0], "candidate_launches": launches[1]}
     return row | {"baseline_total_ns": before * launches[0], "candidate_total_ns": after * launches[1]} | more
 
@@ -142,7 +157,7 @@ def document_of(devices=(1, 1), span=(100 * MS, 100 * MS), **more):
 
 def run_row(metric, before, after):
     row = {"level": "run", "metric": metric, "candidate": "run", "baseline_value": before, "candidate_value": after}
-    row |= {"low_percent": None, "high_percent": None, "verdict": "inconclusive", "reason": ""}
+    row |= {"low_percent": None, "high_percent": None, "verdict": "inconclusive", "reason": "", "reason_code": ""}
     return row | {"change_percent": 100 * (after / before - 1)}
 
 
@@ -166,6 +181,42 @@ def test_without_steps_a_shorter_recording_is_told_by_its_launches():
     document = document_of(span=(100 * MS, 40 * MS))
     document["candidate"]["launches"] = 40
     assert said_of(document, rows) == ["Run 100 ms to 40 ms (−60.0 %), 100 to 40 launches."]
+
+
+def test_times_are_told_for_as_many_launches_only_of_the_same_mix():
+    """Of a longer recording with another phase idle time was told to be a third."""
+    rows = [run_row("span", 100 * MS, 280 * MS), run_row("idle", 50 * MS, 100 * MS)]
+    rows += [kernel_row("a", MS, MS, (100, 500)), kernel_row("b", 10.0, 10.0, (900, 900))]
+    document = document_of(span=(100 * MS, 280 * MS))
+    document["candidate"]["launches"] = 1400
+    assert said_of(document, rows) == [
+        "Run 100 ms to 280 ms (+180 %), 100 to 1,400 launches.",
+        "Idle, all GPUs 50 ms to 100 ms (+100 %).",
+    ]
+
+
+def test_runs_without_a_common_kernel_are_told_by_their_gpu_time_and_alike_instances_together():
+    """Of a template with three and five instances 22 µs were told to be new."""
+    name = "void at::native::<unnamed>::distribution_kernel<float, {}>(long)"
+    part = {"launches_ns": 0, "baseline_ns": 0, "candidate_ns": 0}
+    parts = [part | {"kernel": name.format(4), "match": "gone", "baseline_ns": 12 * MS}]
+    parts += [part | {"kernel": name.format(8), "match": "new", "candidate_ns": 22 * MS}]
+    document = document_of(decomposition=parts, matched={"exact": 0, "new": 1, "gone": 1})
+    document["candidate"] |= {"launches": 50, "gpu_time_ns": 58 * MS}
+    assert said_of(document, []) == [
+        "No kernel is on both sides: GPU time 100 ms to 58 ms, 100 to 50 launches.",
+        "Kernels that changed beyond their number: distribution_kernel 12 ms to 22 ms.",
+    ]
+
+
+def test_kernels_of_a_run_that_is_mostly_idle_are_told_where_the_change_of_all_is_no_chance():
+    whole = kernel_row("all", MS, 1.019 * MS, level="run", verdict="inconclusive", low_percent=1.4, high_percent=2.7)
+    part = {"kernel": "k", "baseline_ns": 0.09 * MS, "candidate_ns": 0.125 * MS, "launches_ns": 0}
+    document = document_of(decomposition=[part])
+    for side in ("baseline", "candidate"):
+        document[side]["gpu_time_ns"] = 2 * MS
+    assert len(said_of(document, [whole])) == 2
+    assert len(said_of(document, [whole | {"low_percent": -0.4}])) == 1
 
 
 def test_other_numbers_of_gpus_are_told_per_gpu():
@@ -233,14 +284,18 @@ def test_slowest_launches_that_alone_changed_are_told():
 def test_kernels_of_other_work_are_not_the_same_launches():
     """A batch of twice the size was told as "The same launches take +81 %, beyond noise"."""
     reason = "none of the time is in configurations that both sides have: other work, which is no change of speed"
-    row = kernel_row(before=MS, after=2 * MS, level="run", reason=reason, verdict="inconclusive")
+    row = kernel_row(
+        before=MS, after=2 * MS, level="run", reason=reason, reason_code="other_work", verdict="inconclusive"
+    )
     assert said_of(document_of(), [row]) == [f"As far as it is the same work, kernels take +100 %; {reason}."]
 
 
 def test_operators_of_other_work_are_told_with_their_calls():
     """Of two makers' devices one kernel was common, and "the same launches take −17 %" while all else was slower."""
     reason = "only 5 % of the time is in configurations that both sides have: other work, which is no change of speed"
-    row = kernel_row(before=MS, after=0.83 * MS, level="run", reason=reason, verdict="inconclusive")
+    row = kernel_row(
+        before=MS, after=0.83 * MS, level="run", reason=reason, reason_code="other_work", verdict="inconclusive"
+    )
     calls = kernel_row(before=MS, after=1.36 * MS, level="run", metric="time_per_call", verdict="slower per call")
     calls |= {"low_percent": 35.8, "high_percent": 36.2}
     operators = {

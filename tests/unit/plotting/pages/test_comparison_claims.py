@@ -206,6 +206,19 @@ def test_claims_on_the_same_launches_do_not_hide_other_work(lone_ns, percent, tm
         assert one.evidence.value == pytest.approx(100 * lone_ns / 12_973_358_938, abs=0, rel=1e-15)
 
 
+@pytest.mark.parametrize(
+    ("steps", "gpus", "is_said"), [((40, 20), 8, False), ((40, 40), 8, True), ((40, 40), 4, False)]
+)
+def test_a_shorter_recording_or_fewer_gpus_do_no_other_work(steps, gpus, is_said):
+    document, rows = made()
+    document["change_ns"] |= {"lone_ns": -320_177_000}  # half of 640,354,000 ns
+    document["candidate"]["devices"] = [{"name": "NVIDIA H100 80GB HBM3", "number": gpus}]
+    document["baseline"]["devices"] = [{"name": "NVIDIA H100 80GB HBM3", "number": 8}]
+    step = rows[0] | {"level": "run", "metric": "step", "verdict": "same"}
+    step |= {"baseline_launches": steps[0], "candidate_launches": steps[1]}
+    assert ("other launches and kernels" in head_of(document, [*rows, step])[1]) == is_said
+
+
 def test_small_changes_do_not_hide_other_work():
     document, rows = made()
     document["change_ns"] |= {"lone_ns": -320_177_000}  # half of 640,354,000 ns

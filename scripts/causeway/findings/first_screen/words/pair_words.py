@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from causeway.core.formatting import changed_by, count, counted, elided, integer_ranges, quantity, setting_value, time
-from causeway.core.names.kernel_words import LONGEST, kernel_words, matrix_product
+from causeway.core.names.kernel_words import LONGEST, kernel_words
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import INCONCLUSIVE, SAME
 from causeway.findings.first_screen.compared_kernels import (
@@ -30,12 +30,6 @@ def pair(words: str, before: float, after: float) -> str:
     'Idle 0 to 1.5 µs'
     """
     return f"{words} {time(before) if before else '0'} to {time(after) if after else '0'}"
-
-
-def demangled_words(name: str) -> str:
-    """Return a kernel in words, without return type, namespace, template arguments and parameters."""
-    text = name.replace("(anonymous namespace)::", "").split("<")[0].split("(")[0].removeprefix("void ")
-    return matrix_product(name) or kernel_words(text.rpartition("::")[2] or name)
 
 
 def of_tables(fact: ComparedTables) -> list[tuple[str, str | None]]:

@@ -1,0 +1,55 @@
+"""Graphs that were recorded as a whole are compared as kernels are: an execution is a launch."""
+
+import sqlite3
+
+import pytest
+
+from causeway.comparison.runs.run_totals import measure
+from causeway.readers.normalise import normalise
+
+GRAPH = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+COPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
+KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
+
+
+def write_run(folder, graphs, kernels=(), copies=()):
+    """Write the tables of a run: graphs (start, end, id), kernels and copies (start, end), ns; return their folder."""
+    folder.mkdir()
+    connection = sqlite3.connect(folder / "run.sqlite")
+    connection.executescript(f"""
+        CREATE TABLE StringIds (id INTEGER, value TEXT);
+        INSERT INTO StringIds VALUES (0, 'sample');
+        CREATE TABLE {GRAPH} (start INTEGER, end INTEGER, deviceId INTEGER, graphId INTEGER);
+        CREATE TABLE {COPY} (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, copyKind INTEGER,
+            bytes INTEGER);
+        CREATE TABLE {KERNEL} (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, demangledName INTEGER);
+    """)
+    connection.executemany(f"INSERT INTO {GRAPH} VALUES (?, ?, 0, ?)", graphs)
+    connection.executemany(f"INSERT INTO {KERNEL} VALUES (?, ?, 0, 7, 0)", kernels)
+    connection.executemany(f"INSERT INTO {COPY} VALUES (?, ?, 0, 7, 1, 64)", copies)
+    connection.commit()
+    connection.close()
+    normalise(folder / "run.sqlite", folder / "e0", export="e0", source="run.sqlite")
+    return folder / "e0"
+
+
+@pytest.mark.parametrize("kernels", [(), ((5_000, 5_100), (7_000, 7_200))], ids=["graphs alone", "beside a kernel"])
+def test_a_whole_graph_is_a_kernel_and_its_execution_a_launch(kernels, tmp_path):
+    """Runs that recorded graphs alone were not compared, and beside kernels their time was left out."""
+    run = measure("a", [write_run(tmp_path / "a", [(1000, 2500, 9), (4000, 4100, 3), (6000, 6400, 9)], kernels)])
+    times = dict(zip(run.kernels.names, run.kernels.launches.tolist(), strict=True))
+    assert times == {"CUDA graph 1 of 2": 2, "CUDA graph 2 of 2": 1} | ({"sample": 2} if kernels else {})
+    assert run.total_ns == 1500 + 100 + 400 + sum(end - start for start, end in kernels)
+    assert (run.launches, run.span_ns) == (3 + len(kernels), (7_200 if kernels else 6_400) - 1_000)
+
+
+def test_the_span_of_a_run_holds_its_copies(tmp_path):
+    """A run of 2.96 s, most of it copies, was told to last 67.5 ms."""
+    folder = write_run(tmp_path / "a", (), ((5_000, 5_100), (7_000, 7_200)), copies=((1_000, 2_000), (6_000, 9_000)))
+    assert measure("a", [folder]).span_ns == 8_000
+
+
+def test_graphs_of_runs_with_other_numbers_of_them_are_not_taken_for_each_other(tmp_path):
+    one = measure("a", [write_run(tmp_path / "a", [(1000, 2500, 1)])])
+    two = measure("b", [write_run(tmp_path / "b", [(1000, 2500, 1), (4000, 4100, 2)])])
+    assert not set(one.kernels.names) & set(two.kernels.names)
