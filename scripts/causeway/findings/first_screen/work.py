@@ -114,8 +114,8 @@ class VariationFact:
         Where its duration follows the time of the run.
     after_pause_ns : float or None
         Mean of those that are the first on their device after a pause, where they are slower than the others.
-    beside_ns : (float, float) or None
-        Mean of those beside work of another rank on the same GPU, and of those alone, where the former are slower.
+    beside : (str, float, float) or None
+        Beside what they are slower, and the mean, ns, of those and of the ones alone.
     is_mix : bool
         Its launches are of different problem sizes.
     query : str
@@ -133,7 +133,7 @@ class VariationFact:
     change_percent: float | None
     trend: Trend | None
     after_pause_ns: float | None = None
-    beside_ns: tuple[float, float] | None = None
+    beside: tuple[str, float, float] | None = None
     is_mix: bool
     query: str
 
@@ -234,7 +234,7 @@ def variation_facts(tables: RunTables, run: RunFact, between_ns: int = 0) -> lis
                 after_pause_ns=_after_pause(tables.folders, row["short_name"])
                 if run.launches <= MOST_LAUNCHES
                 else None,
-                beside_ns=_beside_ranks(tables, row["short_name"]) if run.launches <= MOST_LAUNCHES else None,
+                beside=_beside(tables, row["short_name"]) if run.launches <= MOST_LAUNCHES else None,
                 is_mix=_is_mix(tables, run, row),
                 query=of_table("floor(target_sum / 2 + 0.5)::BIGINT", path, rows_where({"kernel": row["kernel"]})),
             )
@@ -363,24 +363,28 @@ AFTER_PAUSE = (
 """Of a kernel's launches those after a pause: how many, their time, and that in means of the others; and the others."""
 
 
-def _beside_ranks(tables: RunTables, short_name: str) -> tuple[float, float] | None:
-    """Return the mean duration, ns, of a kernel's launches in whose middle another rank's kernel has the same GPU, and
-    of those alone, where enough of both are of one export and the former are much slower; None else.
+def _beside(tables: RunTables, short_name: str) -> tuple[str, float, float] | None:
+    """Return beside what a kernel's launches of one configuration are much slower than alone, by what runs in their
+    middle, and both means, ns: kernels of another rank on the same GPU, else collectives of their own; None where too
+    few of one export are beside or alone.
     """
     gpus = [(number, *key.split("/")) for number, gpu in enumerate(_shared(tables)) for key in gpu["devices"]]
-    if not gpus:
-        return None
     on = ", ".join(f"({number}, {int(rank)}, {int(device)})" for number, rank, device in gpus)
-    best = None
-    for folder in tables.folders:
-        if (folder / "launches.parquet").is_file():
-            given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
-            with closing(bounded_database()) as base:
-                rows = base.execute(BESIDE.format(gpus=on), given | {"name": short_name}).fetchall()
-            counts = {beside: (ns, launches) for beside, ns, launches in rows if launches >= FEWEST_REPEATS}
-            if len(counts) == 2 and counts[True][0] >= LEAST_TREND * counts[False][0]:
-                best = max(best or (0.0, 0.0), (counts[True][0], counts[False][0]))
-    return best
+    queries = [("work of another rank on the same GPU", BESIDE_RANKS.format(gpus=on))] if gpus else []
+    for what, query in (*queries, ("collectives on its GPU", BESIDE_COLLECTIVES.format(kind=COMMUNICATION_KERNEL))):
+        slower = []
+        for folder in tables.folders:
+            if (folder / "launches.parquet").is_file():
+                given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
+                with closing(bounded_database()) as base:
+                    slower += base.execute(
+                        f"{query} {MEANS_BESIDE.format(fewest=FEWEST_REPEATS, least=LEAST_TREND)}",
+                        given | {"name": short_name},
+                    ).fetchall()
+        if slower:
+            _, beside, alone = max(slower)
+            return what, beside, alone
+    return None
 
 
 def _shared(tables: RunTables) -> Sequence[Row]:
@@ -388,19 +392,34 @@ def _shared(tables: RunTables) -> Sequence[Row]:
     return tables.efficiency.get("shared") or ()
 
 
-BESIDE = (
+BESIDE_RANKS = (
     "WITH gpus (gpu, rank, device) AS (VALUES {gpus}), placed AS (SELECT *, start_ns + duration_ns // 2 AS middle"
     " FROM read_parquet($launches) JOIN gpus USING (rank, device)), own AS (SELECT p.*, o.rank AS other FROM placed p"
-    " JOIN read_parquet($configurations) USING (configuration) JOIN read_parquet($kernels) k USING (kernel)"
+    " JOIN read_parquet($configurations) c USING (configuration) JOIN read_parquet($kernels) k USING (kernel)"
     " JOIN gpus o ON o.gpu = p.gpu AND o.rank <> p.rank WHERE k.short_name = $name),"
-    " met AS (SELECT own.rank, own.start_ns, any_value(own.duration_ns) AS t,"
+    " met AS (SELECT own.rank, own.start_ns, any_value(own.configuration) AS c, any_value(own.duration_ns) AS t,"
     " coalesce(bool_or(placed.start_ns + placed.duration_ns > own.middle), false) AS beside FROM own"
     " ASOF LEFT JOIN placed ON own.gpu = placed.gpu AND own.other = placed.rank AND own.middle >= placed.start_ns"
-    " GROUP BY ALL) SELECT beside, avg(t), count(*) FROM met GROUP BY beside"
+    " GROUP BY ALL)"
 )
-"""A kernel's launches on shared GPUs, those in whose middle a launch of another rank runs there and the others: mean
-duration, number.
+BESIDE_COLLECTIVES = (
+    "WITH placed AS (SELECT *, start_ns + duration_ns // 2 AS middle FROM read_parquet($launches) l"
+    " JOIN read_parquet($configurations) c USING (configuration) JOIN read_parquet($kernels) k USING (kernel)),"
+    " others AS (SELECT rank, device, start_ns, max(start_ns + duration_ns) OVER (PARTITION BY rank, device"
+    " ORDER BY start_ns) AS ended FROM placed WHERE class::VARCHAR = '{kind}'),"
+    " met AS (SELECT configuration AS c, duration_ns AS t, coalesce(others.ended > middle, false) AS beside FROM placed"
+    " ASOF LEFT JOIN others ON placed.rank = others.rank AND placed.device = others.device"
+    " AND placed.middle >= others.start_ns WHERE short_name = $name)"
+)
+"""A kernel's launches with their configuration and duration, and whether in their middle a launch of another rank runs
+on their GPU, or a collective of their own.
 """
+MEANS_BESIDE = (
+    "SELECT count(*) * avg(t), avg(t) FILTER (beside), avg(t) FILTER (NOT beside) FROM met GROUP BY c"
+    " HAVING least(count(*) FILTER (beside), count(*) FILTER (NOT beside)) >= {fewest}"
+    " AND avg(t) FILTER (beside) >= {least} * avg(t) FILTER (NOT beside)"
+)
+"""Configurations of which enough launches are beside and alone, and the former much slower: their time, both means."""
 PLACED = (
     "WITH rows AS (SELECT l.rank AS rank, l.device AS device, l.configuration AS c, l.start_ns AS start,"
     " l.duration_ns AS t"

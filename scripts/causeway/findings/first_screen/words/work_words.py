@@ -188,9 +188,10 @@ def of_variation(fact: VariationFact, run: RunFact) -> str:
     why = "no cause is supported"
     if fact.after_pause_ns is not None:
         why = f"after a pause of the device it takes {time(fact.after_pause_ns)}"
-    if fact.beside_ns is not None:
-        beside, alone = map(time, fact.beside_ns)
-        why = f"beside work of another rank on the same GPU it takes {beside}, else {alone}"
+    if fact.beside is not None:
+        what, *means = fact.beside
+        beside, alone = map(time, means)
+        why = f"beside {what} it takes {beside}, else {alone}"
     elif fact.cause is not None:
         why = f"cause: {_cause(fact.cause, fact.level, fact.change_percent)}"
     each = " per GPU" if run.devices > 1 else ""
