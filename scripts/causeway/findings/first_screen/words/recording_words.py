@@ -14,7 +14,8 @@ FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
         " times cannot be known."
     ),
     "unrecorded_steps": lambda fact: (
-        f"{counted(fact.count, 'step')} hold neither calls nor kernels: records are missing, so idle time is not known."
+        f"{counted(fact.count, 'step')} {'holds' if fact.count == 1 else 'hold'} neither calls nor kernels:"
+        " records are missing, so idle time is not known."
     ),
     "missing_dispatches": lambda fact: (
         f"{counted(fact.count, 'launch')} are missing beside {count(fact.of)} recorded ones: idle time is not known."
