@@ -280,7 +280,9 @@ def _steps(tables: RunTables) -> StepsFact | None:
     )
 
 
+SAME_RECORDING = "same_recording"
 UNFIT = (
+    SAME_RECORDING,
     "no_launches",
     "late_stamps",
     "unrecorded_steps",
@@ -293,7 +295,7 @@ UNFIT = (
     "dropped_events",
 )
 """Issues of quality that make a recording unfit for a question, the gravest first."""
-FROM_ONE = ("unrecorded_steps", "end_before_start")
+FROM_ONE = (SAME_RECORDING, "unrecorded_steps", "end_before_start")
 """Those that are said from the first event on: one step or launch may be much of the run."""
 
 

@@ -37,6 +37,14 @@ def test_calls_whose_launches_the_profiler_lost_leave_idle_time_unknown():
     assert recording_facts(tables(quality=made.quality(issues=issues[:1]))) == []
 
 
+def test_of_one_recording_under_two_names_nothing_is_told():
+    """Two files of one rank, named as two: "2 GPUs, 2 ranks", and record all ranks to see who is waited for."""
+    issues = [{"kind": "same_recording", "count": 2, "export": None, "detail": ""}]
+    (line,) = plan(DatasetFacts(tables(quality=made.quality(issues=issues), waiting=[made.wait(800)])))
+    said = "2 exports hold the same recording, which each number would count as often: keep one."
+    assert (line.question, line.answer) == ("Recording", said)
+
+
 def test_kernels_without_names_may_be_communication():
     """An export without its table of strings: its exchanges counted as compute, and nothing said so."""
     issues = [{"kind": "missing_name", "count": 4000, "export": "e0", "detail": ""}]
