@@ -112,10 +112,8 @@ class VariationFact:
         Change of the mean by it.
     trend : Trend or None
         Where its duration follows the time of the run.
-    after_pause_ns : float or None
-        Mean of those that are the first on their device after a pause, where they are slower than the others.
-    beside : (str, float, float) or None
-        Beside what they are slower, and the mean, ns, of those and of the ones alone.
+    slower : (str, float, float) or None
+        When they are slower, and the mean, ns, of those and of the others.
     is_mix : bool
         Its launches are of different problem sizes.
     query : str
@@ -132,8 +130,7 @@ class VariationFact:
     level: str | None
     change_percent: float | None
     trend: Trend | None
-    after_pause_ns: float | None = None
-    beside: tuple[str, float, float] | None = None
+    slower: tuple[str, float, float] | None = None
     is_mix: bool
     query: str
 
@@ -231,10 +228,7 @@ def variation_facts(tables: RunTables, run: RunFact, between_ns: int = 0) -> lis
                 trend=_trend(tables.folders, row["short_name"], tables.moment)
                 if run.launches <= MOST_LAUNCHES
                 else None,
-                after_pause_ns=_after_pause(tables.folders, row["short_name"])
-                if run.launches <= MOST_LAUNCHES
-                else None,
-                beside=_beside(tables, row["short_name"]) if run.launches <= MOST_LAUNCHES else None,
+                slower=_slower(tables, row["short_name"]) if run.launches <= MOST_LAUNCHES else None,
                 is_mix=_is_mix(tables, run, row),
                 query=of_table("floor(target_sum / 2 + 0.5)::BIGINT", path, rows_where({"kernel": row["kernel"]})),
             )
@@ -333,57 +327,27 @@ def _explained_by_neighbours(folders: Sequence[Any], short_name: str) -> float:
     return best
 
 
-def _after_pause(folders: Sequence[Path], short_name: str) -> float | None:
-    """Return the mean duration, ns, of a kernel's launches that are the first on their device after a pause, where
-    these are much slower than others of their configurations; None else.
-    """
-    import duckdb
-
-    rows = []
-    for folder in folders:
-        if (folder / "launches.parquet").is_file():
-            given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
-            rows += duckdb.execute(AFTER_PAUSE, given | {"name": short_name, "pause": LAUNCHING_NS}).fetchall()
-    launches, ns, share, others = (math.fsum(row[column] or 0 for row in rows) for column in range(4))
-    if launches < FEWEST_REPEATS or not others or share < LEAST_TREND * launches:
-        return None
-    return ns / launches
-
-
-AFTER_PAUSE = (
-    "WITH placed AS (SELECT duration_ns AS t, configuration, start_ns - max(start_ns + duration_ns) OVER (PARTITION BY"
-    " rank, device ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS pause"
-    " FROM read_parquet($launches)), own AS (SELECT t, pause >= $pause AS is_first,"
-    " avg(t) FILTER (pause IS NULL OR pause < $pause) OVER (PARTITION BY configuration) AS usual"
-    " FROM placed JOIN read_parquet($configurations) USING (configuration)"
-    " JOIN read_parquet($kernels) k USING (kernel) WHERE k.short_name = $name)"
-    " SELECT count(*) FILTER (is_first), sum(t) FILTER (is_first), sum(t / usual) FILTER (is_first),"
-    " count(*) FILTER (NOT is_first) FROM own WHERE usual > 0"
-)
-"""Of a kernel's launches those after a pause: how many, their time, and that in means of the others; and the others."""
-
-
-def _beside(tables: RunTables, short_name: str) -> tuple[str, float, float] | None:
-    """Return beside what a kernel's launches of one configuration are much slower than alone, by what runs in their
-    middle, and both means, ns: kernels of another rank on the same GPU, else collectives of their own; None where too
-    few of one export are beside or alone.
+def _slower(tables: RunTables, short_name: str) -> tuple[str, float, float] | None:
+    """Return when a kernel's launches of one configuration are much slower than its others, and both means, ns: beside
+    what runs in their middle, or as the first on their device after a pause; None where too few of one export are so.
     """
     gpus = [(number, *key.split("/")) for number, gpu in enumerate(_shared(tables)) for key in gpu["devices"]]
     on = ", ".join(f"({number}, {int(rank)}, {int(device)})" for number, rank, device in gpus)
-    queries = [("work of another rank on the same GPU", BESIDE_RANKS.format(gpus=on))] if gpus else []
-    for what, query in (*queries, ("collectives on its GPU", BESIDE_COLLECTIVES.format(kind=COMMUNICATION_KERNEL))):
+    queries = [("beside work of another rank on the same GPU", BESIDE_RANKS.format(gpus=on))] if gpus else []
+    queries.append(("beside collectives on its GPU", BESIDE_COLLECTIVES.format(kind=COMMUNICATION_KERNEL)))
+    queries.append(("after a pause of the device", AFTER_PAUSE.format(pause=LAUNCHING_NS)))
+    for when, query in queries:
         slower = []
         for folder in tables.folders:
             if (folder / "launches.parquet").is_file():
                 given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
                 with closing(bounded_database()) as base:
                     slower += base.execute(
-                        f"{query} {MEANS_BESIDE.format(fewest=FEWEST_REPEATS, least=LEAST_TREND)}",
+                        f"{query} {MEANS.format(fewest=FEWEST_REPEATS, least=LEAST_TREND)}",
                         given | {"name": short_name},
                     ).fetchall()
         if slower:
-            _, beside, alone = max(slower)
-            return what, beside, alone
+            return when, *max(slower)[1:]
     return None
 
 
@@ -411,15 +375,22 @@ BESIDE_COLLECTIVES = (
     " ASOF LEFT JOIN others ON placed.rank = others.rank AND placed.device = others.device"
     " AND placed.middle >= others.start_ns WHERE short_name = $name)"
 )
+AFTER_PAUSE = (
+    "WITH placed AS (SELECT configuration, duration_ns AS t, start_ns - max(start_ns + duration_ns) OVER"
+    " (PARTITION BY rank, device ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) >= {pause}"
+    " AS beside FROM read_parquet($launches)), met AS (SELECT configuration AS c, t, beside FROM placed"
+    " JOIN read_parquet($configurations) c USING (configuration) JOIN read_parquet($kernels) k USING (kernel)"
+    " WHERE k.short_name = $name)"
+)
 """A kernel's launches with their configuration and duration, and whether in their middle a launch of another rank runs
-on their GPU, or a collective of their own.
+on their GPU, or a collective of their own, or nothing ran there before them for a while.
 """
-MEANS_BESIDE = (
-    "SELECT count(*) * avg(t), avg(t) FILTER (beside), avg(t) FILTER (NOT beside) FROM met GROUP BY c"
+MEANS = (
+    "SELECT sum(t), avg(t) FILTER (beside), avg(t) FILTER (NOT beside) FROM met GROUP BY c"
     " HAVING least(count(*) FILTER (beside), count(*) FILTER (NOT beside)) >= {fewest}"
     " AND avg(t) FILTER (beside) >= {least} * avg(t) FILTER (NOT beside)"
 )
-"""Configurations of which enough launches are beside and alone, and the former much slower: their time, both means."""
+"""Configurations with enough launches of both kinds, the former much slower: their time, and both means."""
 PLACED = (
     "WITH rows AS (SELECT l.rank AS rank, l.device AS device, l.configuration AS c, l.start_ns AS start,"
     " l.duration_ns AS t"

@@ -61,12 +61,12 @@ def test_a_kernel_that_is_slower_beside_another_rank_on_its_gpu_is_told_so(tmp_p
     }
     for name, values in tables_of.items():
         pq.write_table(pa.table(values), tmp_path / f"{name}.parquet")
-    what = "work of another rank on the same GPU"
+    what = "beside work of another rank on the same GPU"
     of = replace(tables(efficiency={"shared": [{"devices": {"0/0": {}, "1/0": {}}}]}), folders=[tmp_path])
-    assert work._beside(of, "attention") == (what, 490, 250)
-    assert work._beside(replace(of, efficiency={"shared": []}), "attention") is None
+    assert work._slower(of, "attention") == (what, 490, 250)
+    assert work._slower(replace(of, efficiency={"shared": []}), "attention") is None
     (fact,) = variation_facts(tables(targets={"kernel_variability": [made.kernel("fan", cost_ms=300)]}), run())
-    said = work_words.of_variation(replace(fact, beside=(what, 490_000.0, 250_000.0)), run())
+    said = work_words.of_variation(replace(fact, slower=(what, 490_000.0, 250_000.0)), run())
     assert "Beside work of another rank on the same GPU it takes 490 µs, else 250 µs." in said
 
 
@@ -90,10 +90,10 @@ def test_a_kernel_that_is_slower_beside_collectives_is_told_so(tmp_path):
     for name, values in tables_of.items():
         pq.write_table(pa.table(values), tmp_path / f"{name}.parquet")
     of = replace(tables(efficiency={"shared": []}), folders=[tmp_path])
-    assert work._beside(of, "gemm") is None, "all end before the middle of a product"
+    assert work._slower(of, "gemm") is None, "all end before the middle of a product"
     tables_of["launches"]["duration_ns"][80:] = [900] * 40
     pq.write_table(pa.table(tables_of["launches"]), tmp_path / "launches.parquet")
-    assert work._beside(of, "gemm") == ("collectives on its GPU", 675, 500)
+    assert work._slower(of, "gemm") == ("beside collectives on its GPU", 675, 500)
 
 
 def test_pageable_copies_are_to_be_pinned_without_kernels_too():
