@@ -64,10 +64,11 @@ def aligned_clocks(
     document: dict, groups: Sequence[MatchedCollectives], nodes: Mapping[str, str | None] | None = None
 ) -> dict:
     """Return a document `clocks.json` with the clocks that ends of collectives give (`clock_alignment.realigned`), else
-    with those that ends of sends and receives give, where these keep their distances while starts vary.
+    with those that ends of sends and receives give, where these are no exchanges as the clocks are, and keep their
+    distances while starts vary.
     """
     clocks = realigned(document, groups, nodes)
-    if clocks["method"] == "collective_ends":
+    if clocks["method"] == "collective_ends" or not with_exchanges(groups, clocks)[1]:
         return clocks
     tried = realigned(document, [_as_exchanges(group) for group in groups], nodes)
     return tried if tried["method"] == "collective_ends" else clocks

@@ -196,6 +196,7 @@ def test_exchanges_align_clocks_where_starts_vary(tmp_path, schedule, method):
     """
     folders = written(tmp_path, schedule)
     document = read_json(tmp_path / "clocks.json")
+    assert aligned_clocks(document, collectives.matched(folders)[0])["method"] == "session_start", "they are right"
     for entry in document["exports"].values():
         entry["shift_ns"] = 0
     clocks_known = aligned_clocks(document, collectives.matched(folders)[0])
