@@ -80,9 +80,11 @@ def do_collectives(options: argparse.Namespace, ranks: Ranks, parts: Parts) -> N
 
     folders = folders_of(options)
     table = options.out / "collective_sizes.parquet"
-    parts.do(
-        "collectives", lambda: summarise_collectives(options.dataset, folders, table, ranks=ranks), [table], folders
-    )
+
+    def work() -> None:
+        summarise_collectives(options.dataset, folders, options.clocks, table, ranks=ranks)
+
+    parts.do("collectives", work, [table], [*folders, options.clocks])
 
 
 def do_levels(options: argparse.Namespace, ranks: Ranks, parts: Parts) -> None:

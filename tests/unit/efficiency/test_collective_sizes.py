@@ -7,6 +7,7 @@ import statistics
 from collections import defaultdict
 
 import pytest
+from efficiency_samples import clocks
 from tests.unit.waiting.test_real_exports import tables_of
 
 from causeway.core.tables import SCHEMAS, read_table, write_table
@@ -18,6 +19,7 @@ from variability_tables import table_of, write_export
 
 MEGA = 1 << 20
 RING = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+SEND = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
 TREE = "ncclDevKernel_AllReduce_Sum_bf16_TREE_SIMPLE(ncclDevComm*, unsigned long)"
 
 
@@ -67,7 +69,7 @@ def test_bandwidths_are_those_of_nccl_tests(tmp_path):
         (4_000, {0: 100, 1: 100}, "ncclDevKernel_AllGather_RING_LL", "_allgather_base", None, 2),
         (5_000, {0: 250, 1: 125}, "ncclDevKernel_Broadcast_RING_LL", "broadcast", 1_000, 2),
     ]
-    summarise_collectives("d", two_ranks(tmp_path, rows), tmp_path / "s.parquet")
+    summarise_collectives("d", two_ranks(tmp_path, rows), clocks(tmp_path / "clocks.json", {}), tmp_path / "s.parquet")
     found = {
         (row["operation"], row["algorithm"], row["bytes"]): row
         for row in read_table(tmp_path / "s.parquet", "collective_sizes").to_pylist()
@@ -83,16 +85,35 @@ def test_bandwidths_are_those_of_nccl_tests(tmp_path):
     cast = found["broadcast", "ring", 1_000]
     assert (cast["matched"], cast["collectives"], cast["least_ns"], cast["best_bus_gb_per_s"]) == (False, 2, 125, 8.0)
     alone = two_ranks(tmp_path / "alone", [(0, {0: 1_000}, RING, "allreduce", MEGA, 8)], ranks=(0,))
-    summarise_collectives("d", alone, tmp_path / "a.parquet")
+    summarise_collectives("d", alone, clocks(tmp_path / "clocks.json", {}), tmp_path / "a.parquet")
     (row,) = read_table(tmp_path / "a.parquet", "collective_sizes").to_pylist()
     assert (row["matched"], row["ranks"], row["bus_gb_per_s"]) == (False, 8, MEGA / 1_000 * 2 * 7 / 8)
+
+
+def test_exchanges_of_all_ranks_count_as_other_collectives(tmp_path):
+    """The waits of sends and receives that are judged as exchanges were counted twice: in these and beyond the median."""
+    rows = [(1_000_000 * at, {0: 500_000 if at % 2 else 60_000, 1: 60_000}, SEND, "send", MEGA, 2) for at in range(8)]
+    folders = two_ranks(tmp_path, rows)
+    found = {}
+    for folder in folders:  # they end together
+        launches = read_table(folder / "collectives.parquet", "collectives").to_pydict()
+        ends = [1_000_000 * at + (500_000 if at % 2 else 60_000) for at in range(8)]
+        moved = launches | {"start_ns": [end - ns for end, ns in zip(ends, launches["duration_ns"], strict=True)]}
+        write_table(table_of("collectives", moved), folder / "collectives.parquet", "collectives")
+    for method in ("session_start", "zero"):
+        file = clocks(tmp_path / "clocks.json", {"0": 0, "1": 0}, method=method)
+        summarise_collectives("d", folders, file, tmp_path / "s.parquet")
+        found[method] = read_table(tmp_path / "s.parquet", "collective_sizes").to_pylist()
+    (row,) = found["session_start"]
+    assert (row["operation"], row["matched"], row["collectives"], row["total_ns"]) == ("send_recv", True, 8, 480_000)
+    assert [row["matched"] for row in found["zero"]] == [False]
 
 
 def test_the_part_of_the_overview_has_its_numbers_from_the_table(tmp_path):
     rows = [(1_000 * at, {0: 400 + at, 1: 300}, RING, "allreduce", MEGA << at, 2) for at in range(6)]
     rows += [(9_000, {0: 100}, "ncclDevKernel_Generic", "<script>", 7, None)]
     path = tmp_path / "d" / "collective_sizes.parquet"
-    summarise_collectives("d", two_ranks(tmp_path, rows), path)
+    summarise_collectives("d", two_ranks(tmp_path, rows), clocks(tmp_path / "clocks.json", {}), path)
     page = collectives_by_size(read_table(path, "collective_sizes"), "d")
     assert "<script>" not in page
     body, queries = citations.settled(page, "results")
@@ -106,7 +127,7 @@ def test_the_part_of_the_overview_has_its_numbers_from_the_table(tmp_path):
 def test_real_traces_against_a_plain_reading_of_their_json(data, tmp_path, source):
     """One rank of each is known: sizes, counts and median times by the events' own arguments."""
     exported = tables_of(source, tmp_path)
-    summarise_collectives("d", [exported], tmp_path / "s.parquet")
+    summarise_collectives("d", [exported], clocks(tmp_path / "clocks.json", {}), tmp_path / "s.parquet")
     rows = read_table(tmp_path / "s.parquet", "collective_sizes").to_pylist()
     width = {"float": 4, "bfloat16": 2, "half": 2, "int": 4, "long": 8, "byte": 1, "double": 8}
     times = defaultdict(list)

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from efficiency_samples import collective_rows, event, export, rank_collectives
+from efficiency_samples import clocks, collective_rows, event, export, rank_collectives
 
 from causeway.core.tables import read_table
 from causeway.efficiency.ranks import collectives
@@ -102,7 +102,7 @@ def test_sums_by_size_are_those_of_a_plain_program(tmp_path, seed, numbered):
         for row in rows:
             if (rank, row[0]) not in used:
                 wanted[collectives.operation(row[2]), row[5], False].append(row[1] - row[0])
-    summarise_collectives("d", written(tmp_path, ranks), tmp_path / "s.parquet")
+    summarise_collectives("d", written(tmp_path, ranks), clocks(tmp_path / "clocks.json", {}), tmp_path / "s.parquet")
     found = read_table(tmp_path / "s.parquet", "collective_sizes").to_pylist()
     assert {(row["operation"], row["bytes"], row["matched"]) for row in found} == wanted.keys()
     for row in found:

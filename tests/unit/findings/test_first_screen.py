@@ -194,6 +194,19 @@ def write_table_of_calls(folder, names):
     write_table(pa.table(made, schema=schema), folder / "calls.parquet", "calls")
 
 
+def test_waits_are_in_the_collectives_that_ranks_end_together():
+    """A root's broadcasts, 24 ms on all ranks, were told for the most of what was 300 ms of waits in all-reduces."""
+    rate = {"bytes": 1 << 20, "median_ns": MS, "bus_gb_per_s": None, "best_bus_gb_per_s": None, "ranks": 2}
+    cast = rate | {"operation": "broadcast", "matched": False, "collectives": 12, "total_ns": 24 * MS}
+    reduced = rate | {"operation": "all_reduce", "matched": True, "collectives": 15, "total_ns": 10 * MS}
+    for waiting_ms, first in ((300, "all_reduce"), (12, "broadcast")):
+        stragglers = {"groups": [{"waiting_ns": waiting_ms * MS}]}
+        losses = loss_facts(tables(collectives=[cast, reduced], stragglers=stragglers), run())
+        (found,) = (fact for fact in losses if fact.collectives)
+        assert found.collectives[0].operation == first
+    assert "Most of it is waiting for other ranks." in run_words.of_loss(replace(found, waited_ns=found.lost_ns), run())
+
+
 def test_receives_beyond_their_usual_time_wait_for_their_peers():
     """A pipeline's bubble: 10 receives of one size take 1 ms each, usually, and 200 ms in all."""
     size = {"operation": "send_recv", "bytes": 1 << 21, "matched": False, "bus_gb_per_s": 2.0, "best_bus_gb_per_s": 2.0}

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from causeway.core.tables import SCHEMAS, folder_bytes, read_json, write_table
 from causeway.efficiency.device_time import event_streams, states
-from causeway.efficiency.ranks.collectives import SYNCHRONISING, aligned, bus_factor, operation, operations_of
+from causeway.efficiency.ranks.collectives import aligned, bus_factor, of_ranks, operation
+from causeway.efficiency.ranks.exchanges import with_exchanges
 from causeway.efficiency.ranks.rank_collectives import RankCollectives, collectives_of
 from causeway.events.event_blocks import kernel_columns
 from causeway.numeric.mpi import Ranks
@@ -35,7 +36,12 @@ UNKNOWN = -1
 
 
 def summarise_collectives(
-    dataset: str, folders: Sequence[str | Path], path: str | Path, *, ranks: Ranks | None = None
+    dataset: str,
+    folders: Sequence[str | Path],
+    clocks_file: str | Path,
+    path: str | Path,
+    *,
+    ranks: Ranks | None = None,
 ) -> None:
     """Write `collective_sizes.parquet`, the row with most time first; no row without collectives.
 
@@ -46,6 +52,8 @@ def summarise_collectives(
     dataset : str
     folders : sequence of path
         Folders of tables, in the sheet's order; exports that were refused are left out.
+    clocks_file : path
+        `clocks.json`: whether sends and receives are exchanges of all ranks.
     path : path
     ranks : Ranks or None
         The processes that share the work; None for this one alone. Rank 0 writes.
@@ -65,7 +73,8 @@ def summarise_collectives(
     with ranks.together():
         if parts is not None:
             exports = {index: of_export for part in parts for index, of_export in part.items()}
-            rows = _rows({rank: sized for index in sorted(exports) for rank, sized in exports[index].items()})
+            sized = {rank: of_rank for index in sorted(exports) for rank, of_rank in exports[index].items()}
+            rows = _rows(sized, read_json(clocks_file))
             table = pa.Table.from_pylist(rows, SCHEMAS["collective_sizes"])
             write_table(table, path, "collective_sizes", metadata={"dataset": dataset})
 
@@ -134,8 +143,8 @@ def _sized(collectives: RankCollectives, kernel: np.ndarray, names: Sequence[str
     return SizedCollectives(collectives, label, labels)
 
 
-def _rows(ranks: Mapping[int, SizedCollectives]) -> list[dict]:
-    """Return the rows of `collective_sizes`, in order."""
+def _rows(ranks: Mapping[int, SizedCollectives], clocks: Mapping) -> list[dict]:
+    """Return the rows of `collective_sizes`, in order, by `clocks.json`."""
     of_rank = {rank: sized.rank for rank, sized in ranks.items()}
     number: dict[Label, int] = {}
     index = {
@@ -144,9 +153,10 @@ def _rows(ranks: Mapping[int, SizedCollectives]) -> list[dict]:
     }
     alone = {rank: np.ones(len(sized), bool) for rank, sized in of_rank.items()}
     parts = []
-    for group in aligned(of_rank)[0]:
-        first, rows = next(iter(group.rows.items()))
-        together = np.isin(operations_of(of_rank[first], rows), SYNCHRONISING)
+    groups = aligned(of_rank)[0]
+    named, _ = with_exchanges([of_ranks(group, of_rank) for group in groups], clocks)
+    for group, matched in zip(groups, named, strict=True):
+        together = matched.synchronising()
         members = np.stack([of_rank[rank].group_size[rows] for rank, rows in group.rows.items()]).max(axis=0)
         together &= members <= len(group.rows)
         for rank, rows in group.further.items():

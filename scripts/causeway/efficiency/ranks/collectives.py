@@ -159,7 +159,7 @@ def match(exports: Sequence[Mapping[int, RankCollectives]]) -> tuple[list[Matche
     """Return the matched collectives of two ranks or more, and sentences on what could not be matched."""
     ranks = {rank: collectives for export in exports for rank, collectives in export.items()}
     groups, notes = aligned(ranks)
-    return [_of_ranks(group, ranks) for group in groups], notes
+    return [of_ranks(group, ranks) for group in groups], notes
 
 
 def aligned(ranks: Mapping[int, RankCollectives]) -> tuple[list[AlignedRanks], list[str]]:
@@ -200,26 +200,15 @@ def aligned(ranks: Mapping[int, RankCollectives]) -> tuple[list[AlignedRanks], l
     return groups, notes
 
 
-def operations_of(rank: RankCollectives, rows: np.ndarray) -> list[str]:
-    """Return the operations of some of a rank's collectives.
-
-    Parameters
-    ----------
-    rank : RankCollectives
-    rows : ndarray of int64, shape (some,)
-        Places among them.
-    """
-    words = [operation(name) for name in rank.names]
-    return [words[name] for name in rank.name[rows].tolist()]
-
-
-def _of_ranks(group: AlignedRanks, ranks: Mapping[int, RankCollectives]) -> MatchedCollectives:
+def of_ranks(group: AlignedRanks, ranks: Mapping[int, RankCollectives]) -> MatchedCollectives:
+    """Return the collectives of a group, as all its ranks have them."""
     start, end, size, members = (
         np.stack([getattr(ranks[rank], name)[rows] for rank, rows in group.rows.items()])
         for name in ("start", "end", "bytes", "group_size")
     )
     first, rows = next(iter(group.rows.items()))
-    operations = operations_of(ranks[first], rows)
+    words = [operation(name) for name in ranks[first].names]
+    operations = [words[name] for name in ranks[first].name[rows].tolist()]
     return MatchedCollectives(
         communicator=group.communicator,
         ranks=list(group.rows),
@@ -264,7 +253,7 @@ def _recorded_by_all(
     for is_end in (True, False):
         own = {rank: rows[rows.size - fewest :] if is_end else rows[:fewest] for rank, rows in members.items()}
         ends, starts = (
-            scatter(_without_offsets(np.stack([getattr(ranks[rank], name)[rows] for rank, rows in own.items()])))
+            scatter(without_offsets(np.stack([getattr(ranks[rank], name)[rows] for rank, rows in own.items()])))
             for name in ("end", "start")
         )
         if _same_order(ranks, own) and are_common(ends, starts):
@@ -275,8 +264,10 @@ def _recorded_by_all(
     return agreeing[0][1]
 
 
-def _without_offsets(times: np.ndarray) -> np.ndarray:
-    """Return ranks' times of the same events on the clock of the first rank, by their median distance; ns."""
+def without_offsets(times: np.ndarray) -> np.ndarray:
+    """Return ranks' times of the same events, shape (ranks, events), on the clock of the first rank, by their median
+    distance; ns.
+    """
     apart = times - times[0]
     return times - np.round(np.median(apart, axis=1, keepdims=True)).astype(np.int64)
 

@@ -82,7 +82,7 @@ def _at_length(fact: LossFact, run: RunFact) -> str:
     headline = f"{run_words.loss_headline(fact, run)}."
     if fact.part == OUTSIDE:
         return headline
-    return _short(headline, f"{headline} {run_words.of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)}")
+    return _short(headline, f"{headline} {run_words.gain_of(fact, run)}")
 
 
 def _short(headline: str, sentence: str) -> str:

@@ -259,7 +259,7 @@ def _loss(
             ),
             0,
         )
-        collectives = _collectives(tables)
+        collectives = _collectives(tables, waited)
         all_of_it = sum(gpu["communication_ns"] for gpu in breakdown.values())
         is_exposed = lost >= MOST_EXPOSED * all_of_it  # else what waits may be hidden behind compute
         peers = min(sum(fact.beyond_ns for fact in collectives), max(lost - waited, 0)) if is_exposed else 0
@@ -425,7 +425,11 @@ def _are_apart(folders: Sequence[Path]) -> bool:
     return sums[True] > sums[False]
 
 
-def _collectives(tables: RunTables) -> list[CollectivesFact]:
+def _collectives(tables: RunTables, waited_ns: int) -> list[CollectivesFact]:
+    """Return the collectives, most time first: waits for other ranks are in the matched ones."""
+    rows = sorted(tables.collectives, key=_kernels_ns, reverse=True)
+    if rows and _kernels_ns(rows[0])[0] < waited_ns:
+        rows.sort(key=lambda row: not row["matched"])
     return [
         CollectivesFact(
             operation=row["operation"],
@@ -439,7 +443,7 @@ def _collectives(tables: RunTables) -> list[CollectivesFact]:
             if row["matched"] or row["operation"] != "send_recv" or row["bytes"] is None
             else max(row["total_ns"] - row["collectives"] * row["median_ns"], 0),
         )
-        for row in sorted(tables.collectives, key=_kernels_ns, reverse=True)
+        for row in rows
     ]
 
 

@@ -21,7 +21,7 @@ from causeway.findings.first_screen.device_differences import apart_fact
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
-from causeway.findings.first_screen.run_facts import ALIKE, IDLE, RunFact, RunTables, percent_query
+from causeway.findings.first_screen.run_facts import ALIKE, IDLE, SAME_RECORDING, RunFact, RunTables, percent_query
 from causeway.findings.first_screen.words import run_words, work_words
 from causeway.findings.first_screen.words.recording_words import of_recording
 from causeway.findings.first_screen.work import cause_of_most, class_facts, drift_fact, kernel_facts
@@ -161,6 +161,8 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     tables = facts.tables
     faults = facts.faults[:MOST_FAULTS]
     lines = [ScreenLine(question=RECORDING, answer=of_recording(fact), query=fact.query) for fact in faults]
+    if any(fact.fault == SAME_RECORDING for fact in faults):
+        return lines
     run = facts.run
     if run is None:
         return [*lines, *_of_measurements(tables)]

@@ -136,7 +136,15 @@ class RunFact:
     in_graphs: bool = False
     queued: float | None = None
     runtime: str = ""
+    whole_ns: int = 0
     query: str
+
+    @property
+    def recorded_ns(self) -> int:
+        """From the first begin of the ranks' recordings to the last end, ns: more than the run where what is lost is
+        told of the time that they share.
+        """
+        return max(self.elapsed_ns, self.whole_ns)
 
     @property
     def gpu_ns(self) -> int:
@@ -186,6 +194,7 @@ def run_fact(tables: RunTables) -> RunFact | None:
     held = {name for export in tables.capabilities for name, rows in export["tables"].items() if rows}
     return RunFact(
         elapsed_ns=document["elapsed_ns"],
+        whole_ns=(document.get("recordings") or {}).get("whole_ns", 0),
         devices=document["device"]["n_devices"],
         ranks=len(document["device"]["ranks"]) or 1,
         gpus=sorted(set(names)),
@@ -271,7 +280,9 @@ def _steps(tables: RunTables) -> StepsFact | None:
     )
 
 
+SAME_RECORDING = "same_recording"
 UNFIT = (
+    SAME_RECORDING,
     "no_launches",
     "late_stamps",
     "unrecorded_steps",
@@ -284,7 +295,7 @@ UNFIT = (
     "dropped_events",
 )
 """Issues of quality that make a recording unfit for a question, the gravest first."""
-FROM_ONE = ("unrecorded_steps", "end_before_start")
+FROM_ONE = (SAME_RECORDING, "unrecorded_steps", "end_before_start")
 """Those that are said from the first event on: one step or launch may be much of the run."""
 
 
@@ -344,20 +355,22 @@ ALONE = (
 UNLINKED = "SELECT count(*) FROM read_parquet(?) WHERE call IS NULL"
 """How many launches have no known call: each may be the work of one that seems to have none."""
 UNANSWERED = (
-    "WITH work AS ({work}), calls AS (SELECT call, rank, start_ns,"
+    "WITH work AS (SELECT call, max(begins) AS begins FROM ({work}) GROUP BY call),"
+    " calls AS (SELECT call, rank, start_ns,"
     " regexp_matches(name, '(?i)graph_?launch') AS is_graph,"
     " regexp_matches(name, '(?i)launch.*kernel|graph_?launch') AS launches,"
     " sum(CASE WHEN contains(name, 'BeginCapture') THEN 1 WHEN contains(name, 'EndCapture') THEN -1 ELSE 0 END)"
     " OVER (PARTITION BY rank ORDER BY start_ns, call) AS capturing FROM (SELECT call, rank, start_ns, name::VARCHAR AS"
-    " name FROM read_parquet('{calls}'))), placed AS (SELECT rank, is_graph, start_ns, call IN (SELECT call FROM work)"
-    " AS has_work FROM calls WHERE launches AND capturing <= 0), runs AS (SELECT *, sum(has_work::INT) OVER"
-    " (PARTITION BY rank, is_graph ORDER BY start_ns) AS run, max(start_ns) FILTER (has_work) OVER (PARTITION BY rank)"
-    " AS until FROM placed)"
+    " name FROM read_parquet('{calls}'))), placed AS (SELECT rank, is_graph, start_ns, begins,"
+    " begins IS NOT NULL AS has_work"
+    " FROM calls LEFT JOIN work USING (call) WHERE launches AND capturing <= 0), runs AS (SELECT *, sum(has_work::INT)"
+    " OVER (PARTITION BY rank, is_graph ORDER BY start_ns) AS run, greatest(max(start_ns) FILTER (has_work) OVER own,"
+    " max(start_ns) OVER own - max(begins - start_ns) OVER own) AS until FROM placed WINDOW own AS (PARTITION BY rank))"
     " SELECT rank, is_graph, count(*) AS lost FROM runs WHERE NOT has_work AND start_ns < until"
     " GROUP BY rank, is_graph, run"
 )
 """Of an export the calls that launch, and have no work of a device, that follow each other; not those in the capture of
-a graph, nor behind the last that has work, whose work may come after the recording.
+a graph, nor behind the last that has work where the longest wait in a queue lets theirs come after the recording.
 """
 
 
@@ -377,7 +390,8 @@ def _unanswered_calls(tables: RunTables, read: int) -> list[RecordingFact]:
                 continue
             for inside in (folder, Path(*folder.parts[-3:])):
                 selected = " UNION ALL ".join(
-                    f"SELECT call FROM read_parquet('{_text(inside / path.name)}') WHERE call IS NOT NULL"  # noqa: S608
+                    f"SELECT call, start_ns AS begins FROM read_parquet('{_text(inside / path.name)}')"  # noqa: S608
+                    " WHERE call IS NOT NULL"
                     for path in work
                 )
                 names = {"work": selected, "calls": _text(inside / "calls.parquet")}

@@ -112,10 +112,8 @@ class VariationFact:
         Change of the mean by it.
     trend : Trend or None
         Where its duration follows the time of the run.
-    after_pause_ns : float or None
-        Mean of those that are the first on their device after a pause, where they are slower than the others.
-    beside_ns : (float, float) or None
-        Mean of those beside work of another rank on the same GPU, and of those alone, where the former are slower.
+    slower : (str, float, float) or None
+        When they are slower, and the mean, ns, of those and of the others.
     is_mix : bool
         Its launches are of different problem sizes.
     query : str
@@ -132,8 +130,7 @@ class VariationFact:
     level: str | None
     change_percent: float | None
     trend: Trend | None
-    after_pause_ns: float | None = None
-    beside_ns: tuple[float, float] | None = None
+    slower: tuple[str, float, float] | None = None
     is_mix: bool
     query: str
 
@@ -231,10 +228,7 @@ def variation_facts(tables: RunTables, run: RunFact, between_ns: int = 0) -> lis
                 trend=_trend(tables.folders, row["short_name"], tables.moment)
                 if run.launches <= MOST_LAUNCHES
                 else None,
-                after_pause_ns=_after_pause(tables.folders, row["short_name"])
-                if run.launches <= MOST_LAUNCHES
-                else None,
-                beside_ns=_beside_ranks(tables, row["short_name"]) if run.launches <= MOST_LAUNCHES else None,
+                slower=_slower(tables, row["short_name"]) if run.launches <= MOST_LAUNCHES else None,
                 is_mix=_is_mix(tables, run, row),
                 query=of_table("floor(target_sum / 2 + 0.5)::BIGINT", path, rows_where({"kernel": row["kernel"]})),
             )
@@ -333,54 +327,28 @@ def _explained_by_neighbours(folders: Sequence[Any], short_name: str) -> float:
     return best
 
 
-def _after_pause(folders: Sequence[Path], short_name: str) -> float | None:
-    """Return the mean duration, ns, of a kernel's launches that are the first on their device after a pause, where
-    these are much slower than others of their configurations; None else.
-    """
-    import duckdb
-
-    rows = []
-    for folder in folders:
-        if (folder / "launches.parquet").is_file():
-            given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
-            rows += duckdb.execute(AFTER_PAUSE, given | {"name": short_name, "pause": LAUNCHING_NS}).fetchall()
-    launches, ns, share, others = (math.fsum(row[column] or 0 for row in rows) for column in range(4))
-    if launches < FEWEST_REPEATS or not others or share < LEAST_TREND * launches:
-        return None
-    return ns / launches
-
-
-AFTER_PAUSE = (
-    "WITH placed AS (SELECT duration_ns AS t, configuration, start_ns - max(start_ns + duration_ns) OVER (PARTITION BY"
-    " rank, device ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS pause"
-    " FROM read_parquet($launches)), own AS (SELECT t, pause >= $pause AS is_first,"
-    " avg(t) FILTER (pause IS NULL OR pause < $pause) OVER (PARTITION BY configuration) AS usual"
-    " FROM placed JOIN read_parquet($configurations) USING (configuration)"
-    " JOIN read_parquet($kernels) k USING (kernel) WHERE k.short_name = $name)"
-    " SELECT count(*) FILTER (is_first), sum(t) FILTER (is_first), sum(t / usual) FILTER (is_first),"
-    " count(*) FILTER (NOT is_first) FROM own WHERE usual > 0"
-)
-"""Of a kernel's launches those after a pause: how many, their time, and that in means of the others; and the others."""
-
-
-def _beside_ranks(tables: RunTables, short_name: str) -> tuple[float, float] | None:
-    """Return the mean duration, ns, of a kernel's launches in whose middle another rank's kernel has the same GPU, and
-    of those alone, where enough of both are of one export and the former are much slower; None else.
+def _slower(tables: RunTables, short_name: str) -> tuple[str, float, float] | None:
+    """Return when a kernel's launches of one configuration are much slower than its others, and both means, ns: beside
+    what runs in their middle, or as the first on their device after a pause; None where too few of one export are so.
     """
     gpus = [(number, *key.split("/")) for number, gpu in enumerate(_shared(tables)) for key in gpu["devices"]]
-    if not gpus:
-        return None
     on = ", ".join(f"({number}, {int(rank)}, {int(device)})" for number, rank, device in gpus)
-    best = None
-    for folder in tables.folders:
-        if (folder / "launches.parquet").is_file():
-            given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
-            with closing(bounded_database()) as base:
-                rows = base.execute(BESIDE.format(gpus=on), given | {"name": short_name}).fetchall()
-            counts = {beside: (ns, launches) for beside, ns, launches in rows if launches >= FEWEST_REPEATS}
-            if len(counts) == 2 and counts[True][0] >= LEAST_TREND * counts[False][0]:
-                best = max(best or (0.0, 0.0), (counts[True][0], counts[False][0]))
-    return best
+    queries = [("beside work of another rank on the same GPU", BESIDE_RANKS.format(gpus=on))] if gpus else []
+    queries.append(("beside collectives on its GPU", BESIDE_COLLECTIVES.format(kind=COMMUNICATION_KERNEL)))
+    queries.append(("after a pause of the device", AFTER_PAUSE.format(pause=LAUNCHING_NS)))
+    for when, query in queries:
+        slower = []
+        for folder in tables.folders:
+            if (folder / "launches.parquet").is_file():
+                given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
+                with closing(bounded_database()) as base:
+                    slower += base.execute(
+                        f"{query} {MEANS.format(fewest=FEWEST_REPEATS, least=LEAST_TREND)}",
+                        given | {"name": short_name},
+                    ).fetchall()
+        if slower:
+            return when, *max(slower)[1:]
+    return None
 
 
 def _shared(tables: RunTables) -> Sequence[Row]:
@@ -388,19 +356,41 @@ def _shared(tables: RunTables) -> Sequence[Row]:
     return tables.efficiency.get("shared") or ()
 
 
-BESIDE = (
+BESIDE_RANKS = (
     "WITH gpus (gpu, rank, device) AS (VALUES {gpus}), placed AS (SELECT *, start_ns + duration_ns // 2 AS middle"
     " FROM read_parquet($launches) JOIN gpus USING (rank, device)), own AS (SELECT p.*, o.rank AS other FROM placed p"
-    " JOIN read_parquet($configurations) USING (configuration) JOIN read_parquet($kernels) k USING (kernel)"
+    " JOIN read_parquet($configurations) c USING (configuration) JOIN read_parquet($kernels) k USING (kernel)"
     " JOIN gpus o ON o.gpu = p.gpu AND o.rank <> p.rank WHERE k.short_name = $name),"
-    " met AS (SELECT own.rank, own.start_ns, any_value(own.duration_ns) AS t,"
+    " met AS (SELECT own.rank, own.start_ns, any_value(own.configuration) AS c, any_value(own.duration_ns) AS t,"
     " coalesce(bool_or(placed.start_ns + placed.duration_ns > own.middle), false) AS beside FROM own"
     " ASOF LEFT JOIN placed ON own.gpu = placed.gpu AND own.other = placed.rank AND own.middle >= placed.start_ns"
-    " GROUP BY ALL) SELECT beside, avg(t), count(*) FROM met GROUP BY beside"
+    " GROUP BY ALL)"
 )
-"""A kernel's launches on shared GPUs, those in whose middle a launch of another rank runs there and the others: mean
-duration, number.
+BESIDE_COLLECTIVES = (
+    "WITH placed AS (SELECT *, start_ns + duration_ns // 2 AS middle FROM read_parquet($launches) l"
+    " JOIN read_parquet($configurations) c USING (configuration) JOIN read_parquet($kernels) k USING (kernel)),"
+    " others AS (SELECT rank, device, start_ns, max(start_ns + duration_ns) OVER (PARTITION BY rank, device"
+    " ORDER BY start_ns) AS ended FROM placed WHERE class::VARCHAR = '{kind}'),"
+    " met AS (SELECT configuration AS c, duration_ns AS t, coalesce(others.ended > middle, false) AS beside FROM placed"
+    " ASOF LEFT JOIN others ON placed.rank = others.rank AND placed.device = others.device"
+    " AND placed.middle >= others.start_ns WHERE short_name = $name)"
+)
+AFTER_PAUSE = (
+    "WITH placed AS (SELECT configuration, duration_ns AS t, start_ns - max(start_ns + duration_ns) OVER"
+    " (PARTITION BY rank, device ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) >= {pause}"
+    " AS beside FROM read_parquet($launches)), met AS (SELECT configuration AS c, t, beside FROM placed"
+    " JOIN read_parquet($configurations) c USING (configuration) JOIN read_parquet($kernels) k USING (kernel)"
+    " WHERE k.short_name = $name)"
+)
+"""A kernel's launches with their configuration and duration, and whether in their middle a launch of another rank runs
+on their GPU, or a collective of their own, or nothing ran there before them for a while.
 """
+MEANS = (
+    "SELECT sum(t), avg(t) FILTER (beside), avg(t) FILTER (NOT beside) FROM met GROUP BY c"
+    " HAVING least(count(*) FILTER (beside), count(*) FILTER (NOT beside)) >= {fewest}"
+    " AND avg(t) FILTER (beside) >= {least} * avg(t) FILTER (NOT beside)"
+)
+"""Configurations with enough launches of both kinds, the former much slower: their time, and both means."""
 PLACED = (
     "WITH rows AS (SELECT l.rank AS rank, l.device AS device, l.configuration AS c, l.start_ns AS start,"
     " l.duration_ns AS t"

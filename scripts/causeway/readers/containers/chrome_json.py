@@ -35,10 +35,11 @@ _EVENT_END = re.compile(
 )
 """An end of an event that another one follows, or the end of all; nested text may match, too."""
 _FAULTS = re.compile(
-    r'"[^"\\]*(?:\\.[^"\\]*)*"|[+-]?\b(?:inf|nan)\b(?:\(\w*\))?|,(?=\s*[}\]])', re.DOTALL | re.IGNORECASE
+    r'"[^"\\]*(?:\\.[^"\\]*)*"|[+-]?\b(?:inf|nan)\b(?:\(\w*\))?|,(?=\s*[}\]])|:(?=\s*[,}])',
+    re.DOTALL | re.IGNORECASE,
 )
 """A text, or what writers leave outside of one that is no JSON: numbers without a value as C prints them (kineto 105),
-and a comma before the end of an object.
+a comma before the end of an object, and a name without a value, as PyTorch's of a process group without a description.
 """
 _ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})|\\")
 """What a backslash escapes; or one of a path, that Kineto on Windows does not escape (kineto 336, pytorch 98432)."""
@@ -420,4 +421,4 @@ def _without_fault(match: re.Match) -> str:
     fault = match[0]
     if fault[0] == '"':
         return _ESCAPE.sub(lambda escape: escape[0] if len(escape[0]) > 1 else r"\\", fault)
-    return "" if fault == "," else "NaN"
+    return {",": "", ":": ":null"}.get(fault, "NaN")

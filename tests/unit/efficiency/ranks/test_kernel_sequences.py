@@ -155,7 +155,7 @@ def test_exports_of_ranks_with_two_devices(tmp_path, together):
     assert [group["verdict"] for group in groups] == ["straggler"] if together else ["inconclusive", "straggler"]
     assert groups[-1]["ranks"][1]["alone_ns"] == (last[1] - last[0]).sum()
     assert groups[-1]["waiting_ns"] == np.abs(last[1] - last[0]).sum()
-    summarise_collectives("d", folders, tmp_path / "c.parquet")
+    summarise_collectives("d", folders, tmp_path / "clocks.json", tmp_path / "c.parquet")
     (row,) = read_table(tmp_path / "c.parquet", "collective_sizes").to_pylist()
     assert (row["matched"], row["collectives"]) == (True, STEPS if together else 2 * STEPS)
 
@@ -191,6 +191,6 @@ def test_part_of_a_communicator_s_ranks(tmp_path, size):
             " waits for the others"
         ]
     )
-    summarise_collectives("d", folders, tmp_path / "c.parquet")
+    summarise_collectives("d", folders, tmp_path / "clocks.json", tmp_path / "c.parquet")
     rows = read_table(tmp_path / "c.parquet", "collective_sizes").to_pylist()
     assert [(row["matched"], row["collectives"]) for row in rows] == [(size == 2, STEPS if size == 2 else 2 * STEPS)]

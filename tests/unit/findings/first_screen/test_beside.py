@@ -57,16 +57,43 @@ def test_a_kernel_that_is_slower_beside_another_rank_on_its_gpu_is_told_so(tmp_p
             "duration_ns": lengths + [600] * 50,
         },
         "configurations": {"configuration": [0, 1], "kernel": [0, 1]},
-        "kernels": {"kernel": [0, 1], "short_name": ["attention", "gemm"]},
+        "kernels": {"kernel": [0, 1], "short_name": ["attention", "gemm"], "class": ["compute"] * 2},
     }
     for name, values in tables_of.items():
         pq.write_table(pa.table(values), tmp_path / f"{name}.parquet")
+    what = "beside work of another rank on the same GPU"
     of = replace(tables(efficiency={"shared": [{"devices": {"0/0": {}, "1/0": {}}}]}), folders=[tmp_path])
-    assert work._beside_ranks(of, "attention") == (490, 250)
-    assert work._beside_ranks(replace(of, efficiency={"shared": []}), "attention") is None
+    assert work._slower(of, "attention") == (what, 490, 250)
+    assert work._slower(replace(of, efficiency={"shared": []}), "attention") is None
     (fact,) = variation_facts(tables(targets={"kernel_variability": [made.kernel("fan", cost_ms=300)]}), run())
-    said = work_words.of_variation(replace(fact, beside_ns=(490_000.0, 250_000.0)), run())
+    said = work_words.of_variation(replace(fact, slower=(what, 490_000.0, 250_000.0)), run())
     assert "Beside work of another rank on the same GPU it takes 490 µs, else 250 µs." in said
+
+
+def test_a_kernel_that_is_slower_beside_collectives_is_told_so(tmp_path):
+    """Products of 500 ns, of which every second one has an all-reduce on another stream beside it: 675 ns."""
+    tables_of = {
+        "launches": {
+            "rank": [0] * 120,
+            "device": [0] * 120,
+            "configuration": [0] * 80 + [1] * 40,
+            "start_ns": [1000 * at for at in range(80)] + [1000 * at - 100 for at in range(1, 80, 2)],
+            "duration_ns": [675 if at % 2 else 500 for at in range(80)] + [250] * 40,
+        },
+        "configurations": {"configuration": [0, 1], "kernel": [0, 1]},
+        "kernels": {
+            "kernel": [0, 1],
+            "short_name": ["gemm", "ncclDevKernel_AllReduce"],
+            "class": ["compute", "communication"],
+        },
+    }
+    for name, values in tables_of.items():
+        pq.write_table(pa.table(values), tmp_path / f"{name}.parquet")
+    of = replace(tables(efficiency={"shared": []}), folders=[tmp_path])
+    assert work._slower(of, "gemm") is None, "all end before the middle of a product"
+    tables_of["launches"]["duration_ns"][80:] = [900] * 40
+    pq.write_table(pa.table(tables_of["launches"]), tmp_path / "launches.parquet")
+    assert work._slower(of, "gemm") == ("beside collectives on its GPU", 675, 500)
 
 
 def test_pageable_copies_are_to_be_pinned_without_kernels_too():

@@ -33,7 +33,7 @@ from causeway.findings.first_screen.plan import plan
 from causeway.findings.first_screen.run_facts import IDLE, StepsFact, recording_facts
 from causeway.findings.first_screen.words import run_words, work_words
 from causeway.findings.first_screen.words.recording_words import of_recording
-from causeway.findings.first_screen.work import _after_pause, variation_facts
+from causeway.findings.first_screen.work import _slower, variation_facts
 
 TEXTS = (pa.string(), pa.dictionary(pa.int32(), pa.string()))
 
@@ -365,7 +365,7 @@ def test_slow_steps_are_told_by_what_only_they_hold(tmp_path):
 
 def test_a_kernel_that_is_slower_behind_a_pause_of_its_device_is_known(tmp_path):
     """The clock rises again within the first launches of a request."""
-    written(tmp_path, "kernels", [{"kernel": 0, "short_name": "decode"}])
+    written(tmp_path, "kernels", [{"kernel": 0, "short_name": "decode", "class": "compute"}])
     written(tmp_path, "configurations", [{"configuration": 0, "kernel": 0}])
     rows = []
     for request in range(25):
@@ -374,10 +374,11 @@ def test_a_kernel_that_is_slower_behind_a_pause_of_its_device_is_known(tmp_path)
             rows.append({"rank": 0, "device": 0, "configuration": 0, "start_ns": start})
             rows[-1]["duration_ns"] = 300_000 if at == 0 else 200_000
     written(tmp_path, "launches", rows)
-    assert _after_pause([tmp_path], "decode") == 300_000
-    assert _after_pause([tmp_path], "another") is None
+    of = replace(tables(), folders=[tmp_path])
+    assert _slower(of, "decode") == ("after a pause of the device", 300_000, 200_000)
+    assert _slower(of, "another") is None
     written(tmp_path, "launches", [row | {"duration_ns": 200_000} for row in rows])
-    assert _after_pause([tmp_path], "decode") is None
+    assert _slower(of, "decode") is None
 
 
 def test_what_binds_a_kernel_names_the_level_of_memory_and_what_its_occupancy_is_limited_by():

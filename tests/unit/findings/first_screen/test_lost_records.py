@@ -6,11 +6,14 @@ import first_screen_samples as made
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from first_screen_samples import MS, tables
+from first_screen_samples import MS, gain, run, tables
 
+from causeway.findings.first_screen.device_differences import UnusedFact
 from causeway.findings.first_screen.facts import DatasetFacts
+from causeway.findings.first_screen.losses import LossFact
 from causeway.findings.first_screen.plan import plan
 from causeway.findings.first_screen.run_facts import recording_facts
+from causeway.findings.first_screen.words import run_words
 from causeway.findings.first_screen.words.recording_words import of_recording
 
 
@@ -34,6 +37,14 @@ def test_calls_whose_launches_the_profiler_lost_leave_idle_time_unknown():
     assert recording_facts(tables(quality=made.quality(issues=issues[:1]))) == []
 
 
+def test_of_one_recording_under_two_names_nothing_is_told():
+    """Two files of one rank, named as two: "2 GPUs, 2 ranks", and record all ranks to see who is waited for."""
+    issues = [{"kind": "same_recording", "count": 2, "export": None, "detail": ""}]
+    (line,) = plan(DatasetFacts(tables(quality=made.quality(issues=issues), waiting=[made.wait(800)])))
+    said = "2 exports hold the same recording, which each number would count as often: keep one."
+    assert (line.question, line.answer) == ("Recording", said)
+
+
 def test_kernels_without_names_may_be_communication():
     """An export without its table of strings: its exchanges counted as compute, and nothing said so."""
     issues = [{"kind": "missing_name", "count": 4000, "export": "e0", "detail": ""}]
@@ -42,12 +53,15 @@ def test_kernels_without_names_may_be_communication():
     assert answers(given, "Recording") == said
 
 
-def recorded(folder, calls, answered):
-    """Write calls of a host, one after another, and work of those whose index is in `answered`."""
+def recorded(folder, calls, answered, pace=4):
+    """Write calls of a host, one after another, and work of those whose index is in `answered`, which takes `pace`
+    times as long.
+    """
     names = [{"start_ns": 10 * at, "call": at, "rank": 0, "name": name} for at, name in enumerate(calls)]
     pq.write_table(pa.Table.from_pylist(names), folder / "calls.parquet")
     work = {"call": pa.array(list(answered), pa.int64())}
-    work |= {name: pa.array([0] * len(work["call"])) for name in ("rank", "device", "start_ns", "duration_ns")}
+    work |= {name: pa.array([0] * len(work["call"])) for name in ("rank", "device", "duration_ns")}
+    work["start_ns"] = pa.array([10 * pace * (at or 0) for at in answered], pa.int64())
     pq.write_table(pa.table(work), folder / "graphs.parquet")
     given = tables(folders=[folder], waiting=[made.wait(800)])
     return given, [(fact.fault, fact.count) for fact in recording_facts(given)]
@@ -69,6 +83,8 @@ def test_calls_whose_work_is_not_recorded_leave_idle_time_unknown(tmp_path):
     # single calls without a kernel, the last ones, and those that a graph captures, are nothing that is lost
     assert recorded(tmp_path, launch, range(0, 100, 2))[1] == []
     assert recorded(tmp_path, launch, range(30))[1] == []
+    # a device that waits for each call would have done theirs
+    assert recorded(tmp_path, launch, range(30), pace=1)[1] == [("unanswered_calls", 69)]
     captured = ["cudaLaunchKernel", "cudaStreamBeginCapture_v10000", *launch, "cudaStreamEndCapture", launch[0]]
     assert recorded(tmp_path, captured, {0, 103})[1] == []
     graphs = ["cudaLaunchKernel", "cudaGraphLaunch_v10000"] * 50 + ["cudaLaunchKernel"]
@@ -158,3 +174,13 @@ def test_recordings_of_other_times_are_told_where_no_collective_tells_it():
     of = made.tables(quality=made.quality(issues=[issue]))
     (fact,) = recording_facts(of)
     assert of_recording(fact) == "Recordings of the ranks do not overlap in time: nothing tells who waits for whom."
+
+
+def test_what_is_told_of_whole_recordings_is_a_share_of_them():
+    """Of a rank that ended after a third of the others' time, its GPU had no work in "1.88 s of 969 ms (194 %)"."""
+    whole = run(whole_ns=2000 * MS)
+    fact = UnusedFact(rank=0, device=0, ns=1500 * MS, is_behind=True, query="")
+    assert run_words.of_unused(fact, whole).endswith("in the last 1.5 s of 2 s (75 %).")
+    lost = LossFact(part="transfers", lost_ns=1000 * MS, gain=gain(1000))
+    assert run_words.gain_of(lost, whole) == "Without this the run is 1 s (50 %) shorter; then kernels limit it."
+    assert run_words.gain_of(lost, run()).startswith("Without this and the waits that it causes")

@@ -11,6 +11,7 @@ FAULTS = {
     "inf": '"est. achieved occupancy %": 0, "memory bandwidth (GB/s)": inf',  # kineto 105
     "minus nan": '"warps per SM": -nan',
     "nan of Windows": '"warps per SM": -nan(ind)',
+    "no value": '"Process Group Description": ',  # of a process group without one
     "trailing comma": '"warps per SM": 1.5,',
     "path of Windows": '"Call stack": "torch\\cuda\\__init__.py(219): _lazy_init"',  # pytorch 98432
     "path after an escape": '"Call stack": "a \\"b\\" C:\\\\x\\q"',

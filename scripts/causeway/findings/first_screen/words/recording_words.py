@@ -8,13 +8,17 @@ from causeway.findings.first_screen.run_facts import RecordingFact
 FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
     "refused": lambda fact: f"One of {counted(fact.of, 'export')} could not be read and is in no number.",
     "partial": lambda fact: f"Read in part: {fact.why or 'the rest'}; what is missing is in no number.",
+    "same_recording": lambda fact: (
+        f"{counted(fact.count, 'export')} hold the same recording, which each number would count as often: keep one."
+    ),
     "no_launches": lambda fact: "No kernel launch is in the recording: kernels are in no number.",
     "late_stamps": lambda fact: (
         f"{counted(fact.count, 'launch')} of {count(fact.of)} bear times later than they ran: idle time, gaps and step"
         " times cannot be known."
     ),
     "unrecorded_steps": lambda fact: (
-        f"{counted(fact.count, 'step')} hold neither calls nor kernels: records are missing, so idle time is not known."
+        f"{counted(fact.count, 'step')} {'holds' if fact.count == 1 else 'hold'} neither calls nor kernels:"
+        " records are missing, so idle time is not known."
     ),
     "missing_dispatches": lambda fact: (
         f"{counted(fact.count, 'launch')} are missing beside {count(fact.of)} recorded ones: idle time is not known."

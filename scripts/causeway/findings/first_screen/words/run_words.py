@@ -188,6 +188,12 @@ def reasons_in_words(fact: losses.LossFact, devices: int) -> str:
     return ", ".join(f"{words} {time(ns / devices)}" for words, ns in told)
 
 
+def gain_of(fact: losses.LossFact, run: RunFact) -> str:
+    """Return `of_gain` of a loss: replays are of all that is recorded, losses of the time that the ranks share."""
+    whole_ns = run.recorded_ns
+    return of_gain(fact.gain, fact.lost_ns / run.devices * (whole_ns / run.elapsed_ns), whole_ns)
+
+
 def of_gain(gain: losses.Gain | None, lost_ns: float, elapsed_ns: int) -> str:
     """Return what a run wins without a loss of so many nanoseconds per device. Where that is more than the loss by a
     hundredth of the run, it makes others wait, and their waits go with it.
@@ -262,14 +268,15 @@ def of_loss(fact: losses.LossFact, run: RunFact) -> str:
         return words
     if fact.part == COPIES and fact.overlap_ns is not None and run.launches:
         most = f"Overlap with compute wins {percent(fact.overlap_ns / run.elapsed_ns)} at most."
-        return f"{words} {of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)} {most}"
+        return f"{words} {gain_of(fact, run)} {most}"
     if fact.part == COMMUNICATION and fact.waited_ns:
-        words += f" Of it {time(fact.waited_ns / run.devices)} is waiting for other ranks."
+        most = f"Of it {time(fact.waited_ns / run.devices)}" if fact.waited_ns < fact.lost_ns else "Most of it"
+        words += f" {most} is waiting for other ranks."
     if fact.part == COMMUNICATION and fact.has_unknown_peers:
         words += " It may be waiting for peers: sizes are not recorded."
     elif fact.part == COMMUNICATION and fact.missing_ranks and not fact.waited_ns:
         words += " It may be waiting for ranks that are not in the recording."
-    return f"{words} {of_gain(fact.gain, fact.lost_ns / run.devices, run.elapsed_ns)}"
+    return f"{words} {gain_of(fact, run)}"
 
 
 def of_migrations(fact: losses.MigrationsFact) -> str:
@@ -305,9 +312,9 @@ def of_device(rank: int, device: int, run: RunFact) -> str:
 
 def of_unused(fact: differences.UnusedFact, run: RunFact) -> str:
     """Return which GPU works in a part of the run alone."""
-    when = f"in the {'last' if fact.is_behind else 'first'} {time(fact.ns)} of {time(run.elapsed_ns)}"
+    when = f"in the {'last' if fact.is_behind else 'first'} {time(fact.ns)} of {time(run.recorded_ns)}"
     which = of_device(fact.rank, fact.device, run) or f"The GPU of rank {fact.rank}"
-    return f"{which} has no work {when} ({percent(fact.ns / run.elapsed_ns)})."
+    return f"{which} has no work {when} ({percent(fact.ns / run.recorded_ns)})."
 
 
 def of_uneven(fact: differences.UnevenFact, run: RunFact) -> str:
@@ -349,7 +356,7 @@ def of_slow_copies(fact: differences.SlowCopiesFact, run: RunFact) -> str:
     slow = f"{significant(fact.gb_per_s)} GB/s on {slow_devices(fact, run)}{slow}"
     return (
         f"Copies {fact.direction} run at {slow}, at {significant(fact.others_gb_per_s)} GB/s on the others{others}:"
-        f" {time(fact.lost_ns)} longer ({percent(fact.lost_ns / run.elapsed_ns)} of the run)."
+        f" {time(fact.lost_ns)} longer ({percent(fact.lost_ns / run.recorded_ns)} of the run)."
     )
 
 
@@ -395,14 +402,17 @@ def of_peer(fact: PeerFact, run: RunFact) -> str:
     return f"{who} {each} for messages of rank {fact.rank}, which waits {time(fact.own_ns)} itself."
 
 
+def of_all(ns: int, run: RunFact) -> str:
+    """Return a time of all devices as a share of theirs in the recordings."""
+    return percent(ns / (run.recorded_ns * run.devices))
+
+
 def of_gap(fact: GapFact, run: RunFact) -> str:
     """Return gaps between the same two pieces of work."""
     each = " per GPU" if run.devices > 1 and fact.devices == run.devices else ""
     once = ", one a step" if fact.per_step and run.steps and run.steps.annotated else ""
     longest = f", longest {time(fact.longest_ns)}" if fact.count > 2 and fact.longest_ns > 1.2 * fact.median_ns else ""
-    between = (
-        f"after {kernel_words(fact.after)}, before {kernel_words(fact.before)} ({percent(run.share(fact.total_ns))})"
-    )
+    between = f"after {kernel_words(fact.after)}, before {kernel_words(fact.before)} ({of_all(fact.total_ns, run)})"
     if each and fact.count % fact.devices:
         each = f" on {fact.devices} GPUs"
     if fact.between is not None:
@@ -426,7 +436,7 @@ def of_event(fact: EventFact, run: RunFact) -> str:
     what = f"{fact.what}{size}{memory}" if fact.is_copy else kernel_words(fact.what)
     longest = time(fact.longest_ns)
     usual = f", usually {time(fact.usual_ns)}" if fact.usual_ns else ""
-    share = percent(fact.total_ns / run.gpu_ns)
+    share = of_all(fact.total_ns, run)
     if fact.count == fact.devices == 1:
         subject = f"One {'copy ' if fact.is_copy else ''}{what}"
         return f"{subject} takes {longest} at {time(fact.start_ns)}{usual} ({share} of the run)"

@@ -186,11 +186,10 @@ def of_variation(fact: VariationFact, run: RunFact) -> str:
     low, middle, high = (time(value) for value in fact.quartiles_ns)
     half = f"half of {count(fact.launches)} launches {low} to {high}"
     why = "no cause is supported"
-    if fact.after_pause_ns is not None:
-        why = f"after a pause of the device it takes {time(fact.after_pause_ns)}"
-    if fact.beside_ns is not None:
-        beside, alone = map(time, fact.beside_ns)
-        why = f"beside work of another rank on the same GPU it takes {beside}, else {alone}"
+    if fact.slower is not None:
+        when, *means = fact.slower
+        slower, others = map(time, means)
+        why = f"{when} it takes {slower}, else {others}"
     elif fact.cause is not None:
         why = f"cause: {_cause(fact.cause, fact.level, fact.change_percent)}"
     each = " per GPU" if run.devices > 1 else ""
