@@ -51,7 +51,7 @@ class Columns:
     report : bool
         Whether it is a report of `nsys stats`.
     binary : bool
-        Whether a KB is 1024 bytes.
+        Whether a KB is 1024 bytes: nvprof's rows, in columns of text or below a row of units.
     of_nsys : bool
         Whether it is a table of Nsight Systems' database: names are numbers of its strings, and kinds of memory have
         its numbers, not CUPTI's.
@@ -78,7 +78,7 @@ def columns_of(header: list[str]) -> Columns:
     """Return which of a header's columns are known; none of those of a report on other things than CUDA's activity."""
     rules = column_map("cupti_csv")
     ours_of = {name: ours for ours, names in rules["columns"].items() for name in names}
-    columns = Columns({}, {}, is_header(header))
+    columns = Columns({}, {}, is_header(header), binary="SSMem*" in header)
     foreign = {*rules["columns_of_ranges"], *(rules["columns_of_other_reports"] if columns.report else ())}
     for index, cell in enumerate(header):
         whole = re.sub(r"[^a-z0-9]", "", cell.lower())
