@@ -22,6 +22,7 @@ from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
 from causeway.findings.first_screen.run_facts import ALIKE, IDLE, RunFact, RunTables, percent_query
+from causeway.findings.first_screen.slow_grids import slow_grid_facts
 from causeway.findings.first_screen.words import run_words, work_words
 from causeway.findings.first_screen.words.recording_words import of_recording
 from causeway.findings.first_screen.work import cause_of_most, class_facts, drift_fact, kernel_facts
@@ -234,7 +235,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         total = sum(fact.total_ns for fact in classes)
         said = f"{'At their medians ' if unsure else ''}{work_words.of_work(classes, kernels)}"
         lines.append(ScreenLine(question=FILLS, answer=said, ns=total, query=query))
-    lines += [] if unsure else _varies(facts)
+    lines += [] if unsure else [*_varies(facts), *_slow_grids(tables)]
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
         for step in advice(
@@ -319,6 +320,14 @@ def _varies(facts: DatasetFacts) -> list[ScreenLine]:
     return [ScreenLine(question=VARIES, answer=said, ns=fact.cost_ns, query=fact.query)]
 
 
+def _slow_grids(tables: RunTables) -> list[ScreenLine]:
+    """Return the kernel that loses most by one of its grids."""
+    return [
+        ScreenLine(question=VARIES, answer=work_words.of_slow_grid(fact), ns=fact.cost_ns)
+        for fact in slow_grid_facts(tables)[:1]
+    ]
+
+
 def _not_searched(tables: RunTables) -> list[ScreenLine]:
     """Return how many kernels had too little data to search for causes."""
     refused = [
@@ -355,7 +364,7 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         if is_table and _is_without_kernels(rows):
             of = counted(launches, "row")
         if unit in NANOSECONDS:
-            each = f", {_each(rows[0], NANOSECONDS[unit])} each" if is_table and len(rows) == 1 else ""
+            each = f", {_each(rows[0], NANOSECONDS[unit])} each" if len(rows) == 1 < launches else ""
             lines.append(
                 ScreenLine(
                     question=RUN,
@@ -383,6 +392,7 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
     elif (apart := apart_fact(tables, GPU_TIME)) is not None:
         answer = work_words.of_apart(apart, GPU_TIME, tables.units.get(GPU_TIME, "ns"))
         lines.append(ScreenLine(question=VARIES, answer=answer))
+    lines += [] if is_table else _slow_grids(tables)
     rows = sum(export["tables"].get("counters", 0) for export in tables.capabilities)
     if rows and not any(line.question == RUN for line in lines):
         held = "with counters" if any(export["values"] for export in tables.capabilities) else "without a value"
