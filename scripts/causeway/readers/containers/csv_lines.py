@@ -287,7 +287,7 @@ class PrintedTables:
             elif not bare.strip() or bare.startswith("=="):
                 width = 0
             if width:
-                yield _csv(cells, line[len(bare) :])
+                yield _csv(["" if cell == "-" else cell for cell in cells], line[len(bare) :])
                 continue
             if spans and bare.startswith(" ") and bare.strip():
                 yield _cut(line, spans)
