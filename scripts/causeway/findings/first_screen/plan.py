@@ -415,7 +415,7 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
 def _each(row: Row, ns: float) -> str:
     """Return the median and the ends of the times of a kernel's launches, whose unit is so many ns."""
     median, least, most = (time(row[f"value_{name}"] * ns) for name in ("median", "min", "max"))
-    return f"median {median}, {least} to {most}"
+    return f"median {median}" + (f", {least} to {most}" if least != most else "")
 
 
 def _is_without_kernels(rows: Sequence[Row]) -> bool:
