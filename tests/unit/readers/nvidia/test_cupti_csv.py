@@ -205,6 +205,7 @@ def test_numbers_with_units():
     assert exact_ns("1496933427.584362152", "s") == 1_496_933_427_584_362_152
     assert exact_ns("0.0000015", "ms") == 2  # half a nanosecond is rounded up
     assert exact_ns("-12.5us", "ns") == -12_500
+    assert [exact_ns(text, "us") for text in ("1,402.25", "1,402,250", "1,402")] == [1_402_250, 1_402_250_000, None]
     assert [exact_ns(text, "ns") for text in ("", "x", "nan", "inf", "1e99", "12 parsec", "9" * 25)] == [None] * 7
     assert size_in_bytes("2.5GiB", "b", False) == 5 * 2**29
     assert size_in_bytes("7.092133", "mb", True) == 7_436_640
