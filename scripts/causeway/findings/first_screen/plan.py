@@ -392,7 +392,6 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
     elif (apart := apart_fact(tables, GPU_TIME)) is not None:
         answer = work_words.of_apart(apart, GPU_TIME, tables.units.get(GPU_TIME, "ns"))
         lines.append(ScreenLine(question=VARIES, answer=answer))
-    lines += [] if is_table else _slow_grids(tables)
     rows = sum(export["tables"].get("counters", 0) for export in tables.capabilities)
     if rows and not any(line.question == RUN for line in lines):
         held = "with counters" if any(export["values"] for export in tables.capabilities) else "without a value"
@@ -405,6 +404,7 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
     is_bare = asked == [RUN] or (asked == [RUN, FILLS] and lines[0].ns and not is_table)
     if is_bare and (means := counter_means(tables, MOST_MEANS)):
         lines.append(ScreenLine(question=FILLS, answer=work_words.of_means(means)))
+    lines += [] if is_table else _slow_grids(tables)
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
         for step in map(of_rule, rule_facts(tables)[:MOST])
