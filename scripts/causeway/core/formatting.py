@@ -137,6 +137,8 @@ def quantity(value: float | None, unit: str = "") -> str:
         return NOT_MEASURED
     if unit in NANOSECONDS:
         return time(value * NANOSECONDS[unit])
+    if unit == "KiB":
+        return quantity(value * 2**10, "bytes")
     unit = "" if unit == "ratio" else unit
     prefix, size = unit_for(value, SI_PREFIXES)
     if unit in ("bytes", "B", "Hz") and prefix:

@@ -36,6 +36,7 @@ _NSYS_STATS = re.compile(
     re.MULTILINE,
 )
 """A report of `nsys stats` in columns or as JSON: the names of its first columns."""
+_NVPROF_TRACE = re.compile(rb"^ *Start {2,}Duration {2,}Grid Size  ", re.MULTILINE)
 _ROCPROFV3_JSON = re.compile(rb'\{\s*"rocprofiler-sdk-tool"')
 _ROCPROF_JSON = re.compile(rb'\{\s*"traceEvents"\s*:\s*\[\s*\{\s*\}|,\{"args"')
 """rocprof v1 writes an empty event first; where it recorded nothing, what would follow that, alone."""
@@ -101,7 +102,8 @@ def detect(path: str | Path) -> str | None:
 
 
 def is_printed(path: Path) -> bool:
-    """Return whether a text, perhaps compressed, has a report of `nsys stats` in columns or as JSON.
+    """Return whether a text, perhaps compressed, has a report of `nsys stats` in columns or as JSON, or nvprof's trace
+    in columns.
 
     Raises
     ------
@@ -120,7 +122,7 @@ def _has_printed_activities(text: bytes) -> bool:
             cells = re.findall(r'"([^"]*)"\s*:', first.decode("utf-8", "replace"))
         if _are_activities(cells):
             return True
-    return False
+    return _NVPROF_TRACE.search(text) is not None
 
 
 def _detect_printed(text: bytes) -> str | None:
@@ -186,6 +188,10 @@ def _detect_csv(text: bytes) -> str | None:
     return least or ("table" if is_table else None)
 
 
+_LOCATIONS = ({"device", "deviceid"}, {"stream", "streamid", "strm"}, {"ctx", "context", "contextid"})
+"""Columns that say where on a GPU something ran: two of these are found together in its records alone."""
+
+
 def _are_activities(cells: list[str]) -> bool:
     """Return whether a header's columns are those of GPU activity records: times, and where on a device, by which
     call or in which grid.
@@ -198,7 +204,7 @@ def _are_activities(cells: list[str]) -> bool:
     if plain >= {"kernelstart", "kerneldur", "kernelname"}:  # cuda_kern_exec_trace of `nsys stats`
         return True
     timed = plain & {"start", "starttime"} and plain & {"end", "duration"}
-    located = plain & {"device", "deviceid"} and plain & {"stream", "streamid", "strm", "ctx", "context", "contextid"}
+    located = sum(not plain.isdisjoint(names) for names in _LOCATIONS) > 1
     shaped = plain >= {"gridx", "blockx"} or plain >= {"grdx", "blkx"}
     named = plain & {"name", "kernel", "kernelname", "copykind", "gridx", "grdx"}
     return bool(timed and named and "y" not in plain and (located or shaped or plain & {"correlationid", "corrid"}))

@@ -53,7 +53,14 @@ def replay(change, saved_ms, limit="kernel", name=None):
 def kernel(name="gemm_kernel", ms=800, launches=1000, cost_ms=0, kind="compute"):
     row = {"kernel": f"{name}-0", "short_name": name, "name": name, "class": kind, "launches": launches}
     mean = ms * MS / launches
-    row |= {"value_sum": float(ms * MS), "value_median": mean, "value_q1": mean, "value_q3": mean, "value_max": mean}
+    row |= {
+        "value_sum": float(ms * MS),
+        "value_median": mean,
+        "value_q1": mean,
+        "value_q3": mean,
+        "value_max": mean,
+        "value_min": mean,
+    }
     return row | {"target_sum": 2.0 * cost_ms * MS, "configurations": 1}
 
 

@@ -17,8 +17,8 @@ WORK = (
     ),
     (
         "matrix products",
-        r"gemm|gemv|nvjet|cublas|cutlass|xmma|wgmma|matmul|mul_mat|(?:^|::|_)(?:mm|bmm|addmm|baddbmm|linear)(?:$|_)|^cijk"
-        r"|splitk|mmq|tinygemm",
+        r"gemm|gemv|nvjet|cublas|cutlass|xmma|wgmma|mat(?:rix_?)?mul|mul_mat|splitk|mmq|tinygemm|^cijk"
+        r"|(?:^|::|_)(?:mm|bmm|addmm|baddbmm|linear)(?:$|_)",
     ),
     (
         "normalisation",

@@ -31,6 +31,7 @@ from causeway.findings.first_screen.run_facts import (
     UNKNOWN,
     RunFact,
     RunTables,
+    too_fast,
 )
 
 BY_HOST = ("launch_starved", "blocked_host")
@@ -356,10 +357,12 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
     for row in tables.efficiency["copies"]:
         sums.setdefault(row["kind"], []).append(row)
     facts = []
+    impossible, _ = too_fast(tables)
     for kind, rows in sums.items():
         ns = sum(row["duration_ns"] for row in rows)
         sized = sum(row["sized_ns"] for row in rows)
-        size = sum(row["bytes"] or 0 for row in rows) if sized >= MOST_UNKNOWN * ns else None
+        is_sized = sized >= MOST_UNKNOWN * ns and kind not in impossible
+        size = sum(row["bytes"] or 0 for row in rows) if is_sized else None
         own = [(ns, words) for (of, words), ns in memory.items() if of == kind]
         facts.append(
             CopiesFact(

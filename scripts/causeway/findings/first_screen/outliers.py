@@ -384,22 +384,33 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
     for folder in tables.folders:
         if (folder / "launches.parquet").is_file():
             rows = duckdb.execute(
-                "SELECT start_ns, duration_ns, rank, device, configuration, n, q[2], q[3] + $fence * (q[3] - q[1])"
-                " FROM read_parquet($path) LEFT JOIN (SELECT configuration, count(*) AS n,"
+                "SELECT start_ns, duration_ns, rank, device, configuration, n, q[2], q[3] + $fence * (q[3] - q[1]),"
+                " larger FROM read_parquet($path) LEFT JOIN (SELECT configuration, count(*) AS n,"
                 " quantile_cont(duration_ns, [0.25, 0.5, 0.75]) AS q FROM read_parquet($path) WHERE configuration IN"
                 " (SELECT configuration FROM read_parquet($path) GROUP BY configuration HAVING count(*) <= $most"
                 " AND max(duration_ns) >= $least) GROUP BY configuration)"
+                " USING (configuration) LEFT JOIN (SELECT configuration, size / max(size) OVER (PARTITION BY kernel"
+                " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING EXCLUDE CURRENT ROW) AS larger FROM (SELECT"
+                " *, grid_x::DOUBLE * coalesce(grid_y, 1) * coalesce(grid_z, 1) AS size"
+                " FROM read_parquet($configurations)))"
                 " USING (configuration) WHERE duration_ns >= $least ORDER BY start_ns, rank, device",
-                {"path": str(folder / "launches.parquet"), "least": least, "most": MOST_LAUNCHES, "fence": FENCE},
+                {
+                    "path": str(folder / "launches.parquet"),
+                    "configurations": str(folder / "configurations.parquet"),
+                    "least": least,
+                    "most": MOST_LAUNCHES,
+                    "fence": FENCE,
+                },
             ).fetchall()
             names = _names(folder) if rows else {}
-            for start, duration, rank, device, configuration, alike, middle, fence in rows:
+            for start, duration, rank, device, configuration, alike, middle, fence, larger in rows:
                 name, kind = names[configuration]
                 is_alike = kind != "communication" and (alike or 0) >= FEWEST_USUAL
                 median, launches = (middle, alike) if is_alike else medians.get(name, (None, 0))
                 if median is None or launches < FEWEST_USUAL or duration - median < least:
                     continue
-                if duration < STANDS_OUT * median and not (is_alike and duration > fence):
+                usual = median * (1.0 if is_alike else max(larger or 1.0, 1.0))  # a grid beyond the others is more work
+                if duration < STANDS_OUT * usual and not (is_alike and duration > fence):
                     continue
                 event = duration, tables.moment(folder, start), (rank, device), None, round(median)
                 groups[name, False, kind == "communication", None].append(event)

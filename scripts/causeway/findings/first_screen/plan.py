@@ -22,6 +22,7 @@ from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
 from causeway.findings.first_screen.run_facts import ALIKE, IDLE, SAME_RECORDING, RunFact, RunTables, percent_query
+from causeway.findings.first_screen.slow_grids import slow_grid_facts
 from causeway.findings.first_screen.words import run_words, work_words
 from causeway.findings.first_screen.words.recording_words import of_recording
 from causeway.findings.first_screen.work import cause_of_most, class_facts, drift_fact, kernel_facts
@@ -236,7 +237,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         total = sum(fact.total_ns for fact in classes)
         said = f"{'At their medians ' if unsure else ''}{work_words.of_work(classes, kernels)}"
         lines.append(ScreenLine(question=FILLS, answer=said, ns=total, query=query))
-    lines += [] if unsure else _varies(facts)
+    lines += [] if unsure else [*_varies(facts), *_slow_grids(tables)]
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
         for step in advice(
@@ -321,6 +322,14 @@ def _varies(facts: DatasetFacts) -> list[ScreenLine]:
     return [ScreenLine(question=VARIES, answer=said, ns=fact.cost_ns, query=fact.query)]
 
 
+def _slow_grids(tables: RunTables) -> list[ScreenLine]:
+    """Return the kernel that loses most by one of its grids."""
+    return [
+        ScreenLine(question=VARIES, answer=work_words.of_slow_grid(fact), ns=fact.cost_ns)
+        for fact in slow_grid_facts(tables)[:1]
+    ]
+
+
 def _not_searched(tables: RunTables) -> list[ScreenLine]:
     """Return how many kernels had too little data to search for causes."""
     refused = [
@@ -357,7 +366,7 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         if is_table and _is_without_kernels(rows):
             of = counted(launches, "row")
         if unit in NANOSECONDS:
-            each = f", {_each(rows[0], NANOSECONDS[unit])} each" if is_table and len(rows) == 1 else ""
+            each = f", {_each(rows[0], NANOSECONDS[unit])} each" if len(rows) == 1 < launches else ""
             lines.append(
                 ScreenLine(
                     question=RUN,
@@ -397,6 +406,7 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
     is_bare = asked == [RUN] or (asked == [RUN, FILLS] and lines[0].ns and not is_table)
     if is_bare and (means := counter_means(tables, MOST_MEANS)):
         lines.append(ScreenLine(question=FILLS, answer=work_words.of_means(means)))
+    lines += [] if is_table else _slow_grids(tables)
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
         for step in map(of_rule, rule_facts(tables)[:MOST])
@@ -407,7 +417,7 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
 def _each(row: Row, ns: float) -> str:
     """Return the median and the ends of the times of a kernel's launches, whose unit is so many ns."""
     median, least, most = (time(row[f"value_{name}"] * ns) for name in ("median", "min", "max"))
-    return f"median {median}, {least} to {most}"
+    return f"median {median}" + (f", {least} to {most}" if least != most else "")
 
 
 def _is_without_kernels(rows: Sequence[Row]) -> bool:

@@ -328,7 +328,44 @@ def recording_facts(tables: RunTables) -> list[RecordingFact]:
                 query = in_document(document, "issues", index, "count", kind="integer")
                 facts.append(RecordingFact(fault=fault, count=issue["count"], of=read, table=document, query=query))
     lost = _lost_launches(tables, read) or _unanswered_calls(tables, read)
-    return [*facts, *lost, *_of_ranks(tables), *_sparse_graphs(tables)]
+    return [*facts, *lost, *_too_fast_copies(tables), *_of_ranks(tables), *_sparse_graphs(tables)]
+
+
+TIMES_A_BUS = 2.0
+"""Times the rate of a device's bus from which a copy over it cannot be: small ones may seem a little faster."""
+FASTEST_MEMORY = 25_000.0
+"""GB/s from which no copy can be: more than the memory of any device moves."""
+
+
+def too_fast(tables: RunTables) -> tuple[dict[int, int], str]:
+    """Return by their kind how many copies move more than their bus, or any memory, can in their time, where these are
+    a hundredth of the bytes; and SQL that counts them.
+    """
+    rows = tables.efficiency.get("copies", ())
+    files = [folder / "transfers.parquet" for folder in tables.folders]
+    files = [path for path in files if path.is_file()]
+    if not rows or not files:
+        return {}, ""
+    limits = {row["kind"]: row["limit_gb_per_s"] for row in rows if row["limit_gb_per_s"]}
+    buses = " ".join(f"WHEN copy_kind = {kind} THEN {TIMES_A_BUS * limit}" for kind, limit in sorted(limits.items()))
+    which = f"bytes > duration_ns * {f'CASE {buses} ELSE {FASTEST_MEMORY} END' if buses else FASTEST_MEMORY}"
+    sums = f"SELECT copy_kind, count(*), sum(bytes) FROM read_parquet($files) WHERE {which} GROUP BY ALL"  # noqa: S608
+    with closing(bounded_database()) as base:
+        fast = base.execute(sums, {"files": list(map(str, files))}).fetchall()
+    sizes = {kind: sum(row["bytes"] for row in rows if row["kind"] == kind) for kind, _, _ in fast}
+    copies = {kind: count for kind, count, size in fast if size >= NOTICEABLE * sizes[kind]}
+    tables_of_run = ", ".join(f"'{'/'.join(path.parts[-4:])}'" for path in files)
+    kinds = ", ".join(map(str, copies))
+    return copies, f"SELECT count(*) FROM read_parquet([{tables_of_run}]) WHERE {which} AND copy_kind IN ({kinds})"  # noqa: S608
+
+
+def _too_fast_copies(tables: RunTables) -> list[RecordingFact]:
+    """Return that copies are recorded with rates that cannot be."""
+    copies, query = too_fast(tables)
+    of = sum(row["copies"] for row in tables.efficiency.get("copies", ()) if row["kind"] in copies)
+    path = f"{tables.dataset}/efficiency.json"
+    fact = RecordingFact(fault="too_fast", count=sum(copies.values()), of=of, table=path, query=query)
+    return [fact] if copies else []
 
 
 def _lost_launches(tables: RunTables, read: int) -> list[RecordingFact]:

@@ -101,7 +101,8 @@ class VariationFact:
         Its id and short name.
     cost_ns : int
         What launches above the mean of their configuration take beyond it, or what the cause costs; all devices.
-    launches : int
+    launches, shapes : int
+        Of its launches, and their configurations.
     quartiles_ns : (float, float, float)
         First quartile, median and third of its durations.
     longest_ns : float
@@ -124,6 +125,7 @@ class VariationFact:
     name: str
     cost_ns: int
     launches: int
+    shapes: int
     quartiles_ns: tuple[float, float, float]
     longest_ns: float
     cause: str | None
@@ -220,6 +222,7 @@ def variation_facts(tables: RunTables, run: RunFact, between_ns: int = 0) -> lis
                 name=row["short_name"],
                 cost_ns=math.floor(cost + 0.5),
                 launches=row["launches"],
+                shapes=row["configurations"],
                 quartiles_ns=(row["value_q1"], row["value_median"], row["value_q3"]),
                 longest_ns=row["value_max"],
                 cause=cause["feature"] if cause else None,

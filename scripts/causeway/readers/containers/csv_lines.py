@@ -259,7 +259,8 @@ class PrintedTables:
     """A text in which tables are printed for people, as lines of CSV; other lines stay as they are.
 
     A table in columns has a line of dashes below the names of its columns, as wide as each, and ends with an empty
-    line. A list of JSON objects may have several objects in a line, and several lines in an object.
+    line; that of nvprof has none, and two blanks or more between the cells. A list of JSON objects may have several
+    objects in a line, and several lines in an object.
 
     Parameters
     ----------
@@ -277,8 +278,17 @@ class PrintedTables:
     def _made(self) -> Iterator[str]:
         waiting = ""  # the names of columns, if dashes follow
         spans: list[tuple[int, int]] = []
+        width = 0  # columns of nvprof's trace
         while line := self._text.readline(LINE_CHARS):
             bare = line.rstrip("\r\n")
+            cells = re.split(" {2,}", bare.strip(), maxsplit=max(width - 1, 0))
+            if cells[:3] == ["Start", "Duration", "Grid Size"]:
+                width = len(cells)
+            elif not bare.strip() or bare.startswith("=="):
+                width = 0
+            if width:
+                yield _csv(["" if cell == "-" else cell for cell in cells], line[len(bare) :])
+                continue
             if spans and bare.startswith(" ") and bare.strip():
                 yield _cut(line, spans)
                 continue

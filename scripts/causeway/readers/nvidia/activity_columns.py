@@ -31,6 +31,8 @@ LONGEST_TIME = 40
 """Characters of a time that an issue shows."""
 
 _NUMBER = re.compile(r"\s*([+-]?)(\d+)(?:\.(\d*))?\s*([A-Za-zµ\u03bc]*)\s*")
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+\.\d+|\d{1,3}(?:,\d{3}){2,}")
+"""A number with commas between thousands: one comma before three digits alone may be a decimal one."""
 _CORRELATION = re.compile(r"(.*\S)\s+\[(\d{1,18})\]\s*", re.DOTALL)
 _UNIT_IN_NAME = re.compile(r"[A-Z][A-Za-z]{1,8}(?: [A-Z][a-z]{1,8})? ?\((?:[nuµ\u03bcm]?s(?:ec)?|(?:[KMGT]i?)?B|%)\)")
 _IN_NAME = re.compile(
@@ -51,7 +53,7 @@ class Columns:
     report : bool
         Whether it is a report of `nsys stats`.
     binary : bool
-        Whether a KB is 1024 bytes.
+        Whether a KB is 1024 bytes: nvprof's rows, in columns of text or below a row of units.
     of_nsys : bool
         Whether it is a table of Nsight Systems' database: names are numbers of its strings, and kinds of memory have
         its numbers, not CUPTI's.
@@ -78,7 +80,7 @@ def columns_of(header: list[str]) -> Columns:
     """Return which of a header's columns are known; none of those of a report on other things than CUDA's activity."""
     rules = column_map("cupti_csv")
     ours_of = {name: ours for ours, names in rules["columns"].items() for name in names}
-    columns = Columns({}, {}, is_header(header))
+    columns = Columns({}, {}, is_header(header), binary="SSMem*" in header)
     foreign = {*rules["columns_of_ranges"], *(rules["columns_of_other_reports"] if columns.report else ())}
     for index, cell in enumerate(header):
         whole = re.sub(r"[^a-z0-9]", "", cell.lower())
@@ -109,9 +111,10 @@ def is_header(row: list[str]) -> bool:
 def exact_ns(text: str, unit: str) -> int | None:
     """Return a time in whole nanoseconds, exact but for the rounding of what is below one; None if it is no time.
 
-    >>> exact_ns("4643.346000", "us"), exact_ns("1.2850us", "ms"), exact_ns("1e-6", "s")
-    (4643346, 1285, 1000)
+    >>> exact_ns("4643.346000", "us"), exact_ns("1.2850us", "ms"), exact_ns("1e-6", "s"), exact_ns("1,402.25", "us")
+    (4643346, 1285, 1000, 1402250)
     """
+    text = text.replace(",", "") if _GROUPED.fullmatch(text) else text
     match = _NUMBER.fullmatch(text)
     if match is None:
         return _decimal_ns(text, unit)

@@ -27,7 +27,9 @@ from causeway.readers.nvidia.activity_kinds import RowKinds
 HEADER_CHARS = 1 << 28
 """Characters in which a header is looked for: a program may print much before nvprof prints its results."""
 
-MESSAGES = ("==", "Processing [", "SKIPPED: ", "** ")
+NOTES = ("Regs: ", "SSMem: ", "DSMem: ", "SrcMemType: ", "DstMemType: ")
+"""How nvprof's lines below a table on its columns begin."""
+MESSAGES = ("==", "Processing [", "SKIPPED: ", "** ", *NOTES)
 """How lines of nvprof and of `nsys stats` between the rows begin."""
 
 _LOST = re.compile(

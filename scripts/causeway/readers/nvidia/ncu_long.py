@@ -48,7 +48,7 @@ _LAUNCH = re.compile(
 _PROCESS = re.compile(r"\[(\d+)\] \S+@\S+\s*")
 _ESTIMATE = re.compile(r"\s*OPT\s+Est\. (Local )?Speedup: ([\d.,]+)%\s*")
 _UNITS = (  # Nsight Compute's base unit by parts of a metric's name
-    (re.compile(r"\.pct|\.ratio_pct|pct_of_peak"), "%"),
+    (re.compile(r"\.pct|\.ratio_pct|pct_of_peak|Speed Of Light[^/]*/.*Throughput$|\bOccupancy$|\bHit Rate$"), "%"),
     (re.compile(r"cycles_elapsed\.\w+\.per_second$"), "hz"),
     (re.compile(r"bytes.*\.per_second$"), "byte/second"),
     (re.compile(r"time_duration"), "nsecond"),
@@ -158,10 +158,13 @@ def _write_rows(path: Path, made: Path) -> None:
 
 
 def unit_by_name(metric: str) -> str:
-    """Return the base unit of a metric of which the page has no unit, empty where its name does not tell it.
+    """Return the base unit of a metric of which the page has no unit, empty where its name, with its section before it
+    if there is one, does not tell it.
 
     >>> unit_by_name("gpu__time_duration.sum"), unit_by_name("sm__throughput.avg.pct_of_peak_sustained_elapsed")
     ('nsecond', '%')
+    >>> unit_by_name("GPU Speed Of Light Throughput/Memory Throughput"), unit_by_name("Memory Throughput")
+    ('%', '')
     """
     return next((unit for pattern, unit in _UNITS if pattern.search(metric)), "")
 
@@ -364,7 +367,7 @@ class NcuReader:
         if metric:
             launch = self._launch(row)
             section = row[columns["section"]] if "section" in columns else ""
-            unit = row[columns["unit"]] if "unit" in columns else unit_by_name(metric)
+            unit = row[columns["unit"]] if "unit" in columns else unit_by_name(f"{section}/{metric}")
             self._value(launch, section, metric, unit, row[columns["value"]])
         elif self.rule_columns and len(row) == self.width:
             self._rule(row)

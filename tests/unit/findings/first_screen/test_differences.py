@@ -267,7 +267,7 @@ def outliers(folder, durations):
     """Return the launches that stand out of some of one kernel, by grid: (grid, ms)."""
     grids = sorted({grid for grid, _ in durations})
     written(folder, "kernels", [{"kernel": 0, "short_name": "attention", "class": "compute"}])
-    written(folder, "configurations", [{"configuration": grid, "kernel": 0} for grid in grids])
+    written(folder, "configurations", [{"configuration": grid, "kernel": 0, "grid_x": grid + 1} for grid in grids])
     keys = ("configuration", "rank", "device", "start_ns", "duration_ns")
     rows = [(grid, 0, 0, 100 * at * MS, ms * MS) for at, (grid, ms) in enumerate(durations)]
     written(folder, "launches", [dict(zip(keys, row, strict=True)) for row in rows])
@@ -283,6 +283,9 @@ def test_a_launch_stands_out_beside_those_with_its_grid(tmp_path):
     assert outliers(tmp_path, [*steady, (0, 60)]) == []
     assert outliers(tmp_path, [(0, 30), (0, 20), (0, 50)] * 4 + [(0, 80)]) == []  # they differ that much
     assert outliers(tmp_path, [(0, 10)] * 12 + [(1, 90)] * 6) == []
+    larger = [(1, 10)] * 12 + [(300, 90)]  # thirty times the grid of all others in nine times the time
+    assert outliers(tmp_path, larger) == []
+    assert outliers(tmp_path, [*larger[:-1], (2, 90)]) == [(90 * MS, 10 * MS)]
     two = [(0, 1)] * 12 + [(0, 50)] + [(1, 9)] * 12 + [(1, 40)]
     assert outliers(tmp_path, two) == [(50 * MS, MS)]  # usual for the longest, not for the last
 

@@ -205,6 +205,7 @@ def test_numbers_with_units():
     assert exact_ns("1496933427.584362152", "s") == 1_496_933_427_584_362_152
     assert exact_ns("0.0000015", "ms") == 2  # half a nanosecond is rounded up
     assert exact_ns("-12.5us", "ns") == -12_500
+    assert [exact_ns(text, "us") for text in ("1,402.25", "1,402,250", "1,402")] == [1_402_250, 1_402_250_000, None]
     assert [exact_ns(text, "ns") for text in ("", "x", "nan", "inf", "1e99", "12 parsec", "9" * 25)] == [None] * 7
     assert size_in_bytes("2.5GiB", "b", False) == 5 * 2**29
     assert size_in_bytes("7.092133", "mb", True) == 7_436_640
@@ -364,3 +365,33 @@ Start(sec),End(sec),Duration(nsec),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Device,C
     export = Read(written(tmp_path / "trace.csv", text), tmp_path / "t")
     assert export.launches.column("start_ns").to_pylist() == [364_801_000, 365_801_000, 366_801_000]
     assert export.launches.column("duration_ns").to_pylist() == [222_080, 221_980, 223_000]
+
+
+def test_the_trace_that_nvprof_prints_in_columns(tmp_path):
+    """It was refused, though it holds each launch: most of what users of nvprof have kept looks so."""
+    text = """==8162== NVPROF is profiling process 8162, command: ./stream
+==8162== Profiling result:
+   Start  Duration            Grid Size      Block Size     Regs*    SSMem*    DSMem*      Size  Throughput  SrcMemType  DstMemType           Device   Context    Stream  Name
+316.86ms  1.2257ms            (256 1 1)      (1024 1 1)        13  8.0000KB        0B         -           -           -           -     TITAN Xp (0)         1         7  void dot<double>(double const *, double*) [167]
+318.08ms  1.7920us                    -               -         -         -         -  2.0000KB  1.0644GB/s      Device    Pageable     TITAN Xp (0)         1         7  [CUDA memcpy DtoH]
+
+Regs: Number of registers used per CUDA thread.
+"""
+    export = Read(written(tmp_path / "trace.txt", text), tmp_path / "t")
+    (launch,) = export.launches.to_pylist()
+    assert [launch[name] for name in ("start_ns", "duration_ns", "stream")] == [316_860_000, 1_225_700, 7]
+    (shape,) = export.configurations.to_pylist()
+    assert [shape[name] for name in ("grid_x", "block_x", "static_shared_bytes")] == [256, 1024, 8192]
+    assert export.kernels.column("name").to_pylist() == ["void dot<double>(double const *, double*)"]
+    (copy,) = export.transfers.to_pylist()
+    assert [copy[name] for name in ("duration_ns", "bytes", "copy_kind")] == [1792, 2048, 2]
+    assert export.count("unreadable_rows") == export.count("not_a_number") == 0
+
+
+def test_a_trace_of_few_columns_with_a_context_and_a_stream(tmp_path):
+    """It was refused as a report without launches."""
+    text = "Start (ms),Duration (ms),Name,Bytes,SrcMemKd,DstMemKd,Ctx,Strm\n"
+    text += "0.0,2.5,[CUDA memcpy DtoH],2097152,Device,Pageable,1,7\n0,1,my_kernel,0,Device,Device,1,7\n"
+    export = Read(written(tmp_path / "trace.csv", text), tmp_path / "t")
+    assert export.launches.column("duration_ns").to_pylist() == [1_000_000]
+    assert export.transfers.column("bytes").to_pylist() == [2_097_152]

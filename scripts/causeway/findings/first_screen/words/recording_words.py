@@ -58,6 +58,10 @@ FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
         " a gap may be that."
     ),
     "dropped_events": lambda fact: "The profiler reports lost events: sums are lower bounds.",
+    "too_fast": lambda fact: (
+        f"{count(fact.count)} of {counted(fact.of, 'copy')} {'is' if fact.count == 1 else 'are'} faster than can be:"
+        " sizes or times are wrong."
+    ),
     "begin_apart": lambda fact: (
         f"Recordings begin {time(fact.count)} apart: waiting up to {time(fact.of)} for that is no loss of the run."
     ),

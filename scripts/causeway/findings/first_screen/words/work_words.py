@@ -13,6 +13,7 @@ from causeway.findings.first_screen.run_facts import (
     MOST_OF_RUN,
     RunFact,
 )
+from causeway.findings.first_screen.slow_grids import SlowGridFact
 from causeway.findings.first_screen.words.run_words import of_device, percent
 from causeway.findings.first_screen.work import DriftFact, TableCause, VariationFact, WorkFact
 
@@ -169,6 +170,15 @@ def of_drift(fact: DriftFact, run: RunFact) -> str:
     )
 
 
+def of_slow_grid(fact: SlowGridFact) -> str:
+    """Return with which grid a kernel is slower, and what that costs."""
+    return (
+        f"{kernel_words(fact.kernel)}: with the grid {' x '.join(map(count, fact.grid))} it takes"
+        f" {significant(fact.times)} times as long, for its size, as with its {fact.others} other grids:"
+        f" {time(fact.cost_ns)} more in {counted(fact.launches, 'launch')}."
+    )
+
+
 def of_variation(fact: VariationFact, run: RunFact) -> str:
     """Return how a kernel varies, the cause where one is supported, and the price; of a trend both ends."""
     kernel = kernel_words(fact.name)
@@ -184,7 +194,8 @@ def of_variation(fact: VariationFact, run: RunFact) -> str:
         ends = f"{time(trend.begins_ns)} in {of}, {time(trend.ends_ns)} in the last"
         return f"{kernel}: {ends}: {how}, not noise.{_clock(trend.clock)}"
     low, middle, high = (time(value) for value in fact.quartiles_ns)
-    half = f"half of {count(fact.launches)} launches {low} to {high}"
+    shapes = f" of {count(fact.shapes)} shapes" if fact.shapes > 1 else ""
+    half = f"half of {count(fact.launches)} launches{shapes} {low} to {high}"
     why = "no cause is supported"
     if fact.slower is not None:
         when, *means = fact.slower
