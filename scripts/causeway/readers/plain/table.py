@@ -36,10 +36,17 @@ _DURATION = re.compile(
     re.IGNORECASE,
 )
 """Names of columns that hold how long something took, and in which unit."""
+_IN_UNIT = re.compile(
+    r"(?!(?:.*_)?(?:start|(?:time)?stamp|begin|end|timeout|interval|period|per)_)"
+    r"(?:[A-Za-z]\w*_)?(?:[num]s|(?:nano|micro|milli)?seconds)",
+    re.IGNORECASE,
+)
+"""Names of columns that end in a unit of time, which are taken for a duration where nothing is named as one."""
+UNITS = {"sec": "s", "seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 RENAME = "Rename them; if the first line holds values, write a header above it."
 _TIME = re.compile(
-    r"(?!.*(?:start|stamp|pct|percent|%)).*(?:time|duration|latency|elapsed|(?:^|_)(?:[numµ]s|[num]?sec)(?:_|$)|_s$)",
+    r"(?!.*(?:start|stamp|pct|percent|%|(?:bytes|tok|tokens|per)_s(?:ec)?$)).*(?:time|duration|latency|elapsed|(?:^|_)(?:[numµ]s|[num]?sec)(?:_|$)|_s$)",
     re.IGNORECASE,
 )
 """Names of columns of numbers that may be what was measured."""
@@ -72,6 +79,7 @@ def duration_column(path: Path, targets: Sequence[str]) -> str | None:
         fail_if_of_the_machine(error)
         return None
     durations = [name for name in columns if _DURATION.fullmatch(name)]
+    durations = durations or [name for name in columns if _IN_UNIT.fullmatch(name)]
     return durations[0] if len(durations) == 1 and not set(targets) & set(columns) else None
 
 
@@ -110,6 +118,8 @@ class TableReader:
         if twice:
             raise self._error(f"columns occur twice: {', '.join(twice[:5])}", "a header with distinct names", RENAME)
         if not self.targets:
+            if 2 * sum(_float(name) is not None for name in columns) > len(columns):
+                raise self._error("its first line holds values, no names of columns", "a header", RENAME)
             wanted = " or ".join(self.options.targets)
             have = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
             plain = [name for name in columns if name.isprintable() and not set(name) & {"'", '"', "\\"}]
@@ -271,9 +281,11 @@ def _unit(name: str) -> str:
 
     >>> _unit("duration_ns"), _unit("latency_us"), _unit("Time_SEC"), _unit("y"), _unit("tokens_per_sec")
     ('ns', 'us', 's', '', '')
+    >>> _unit("seconds"), _unit("mean_microseconds")
+    ('s', 'us')
     """
-    ending = re.search(r"(?<!_per)_(?:(ns|us|ms|s)|sec|seconds)$", name, re.IGNORECASE)
-    return (ending[1] or "s").lower() if ending else ""
+    ending = re.search(r"(?:^|(?<!_per)_)([num]?s|sec|(?:nano|micro|milli)?seconds)$", name.lower())
+    return UNITS.get(ending[1], ending[1]) if ending else ""
 
 
 def numbers(column: pa.Array) -> pa.Array:

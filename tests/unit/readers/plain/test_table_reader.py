@@ -241,6 +241,12 @@ def test_a_column_of_kernels_may_be_called_as_profilers_call_it(tmp_path, column
         ("startup_time_ms,n", "startup_time_ms"),
         ("stamp_time_ns,n", None),
         ("kernel,Duration (us)", None),
+        ("host,batch,step_ms", "step_ms"),
+        ("model,size,seconds", "seconds"),
+        ("name,mean_microseconds,tflops", "mean_microseconds"),
+        ("gpu_ms,cpu_ms", None),
+        ("timeout_ms,pcie_bytes_s", None),
+        ("method,ns_per_run", None),
         ("", None),
     ],
 )
@@ -251,6 +257,20 @@ def test_the_only_column_that_is_named_as_a_duration_was_measured(header, column
     if "," in header and not header.startswith("#"):
         pq.write_table(pa.table({name: [1.0] for name in header.split(",")}), tmp_path / "x.parquet")
         assert table.duration_column(tmp_path / "x.parquet", ("y",)) == column
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("255.979,241.5,k\n223.5,232.5,k\n", "its first line holds values, no names of columns"),
+        ("phase,pcie_tx_bytes_s\na,1\n", "targets.tables=[COLUMN]"),
+    ],
+)
+def test_a_table_without_header_or_without_a_time_says_so(text, says, tmp_path):
+    """Rows of numbers alone were told to lack a column y, and a rate was proposed as what was measured."""
+    export = read(tmp_path, text)
+    assert export.status == "refused"
+    assert says in str(export.error)
 
 
 def test_a_duration_has_the_unit_of_its_name(tmp_path):
