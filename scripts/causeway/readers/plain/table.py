@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from causeway.core.codes import ALL_LAUNCHES
 from causeway.core.errors import ExportError
@@ -21,10 +20,10 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.column_maps import metric_field
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.files import first_bytes
+from causeway.readers.common.files import are_json_lines, first_bytes
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.options import Options
-from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainParquet, csv_header
+from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainJsonLines, PlainParquet, csv_header
 from causeway.readers.sink.counter_table import TAKEN
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
@@ -56,16 +55,26 @@ ORDERED_ROWS = 1 << 15
 
 
 def probe(path: Path) -> bool:
-    """Return whether the file is Parquet, or text that is no JSON."""
+    """Return whether the file is Parquet, or text that is no JSON but lines of objects."""
     try:
         head = first_bytes(path) if path.is_file() else b""
     except OSError as error:
         fail_if_of_the_machine(error)
         return False
     line = head.lstrip(b"\r\n").split(b"\n", 1)[0]
-    return head.startswith(b"PAR1") or (
-        bool(head) and b"\x00" not in line and not head.startswith((b"SQLite", b"\x89HDF", b"{", b"["))
+    return (
+        head.startswith(b"PAR1")
+        or are_json_lines(head)
+        or (bool(head) and b"\x00" not in line and not head.startswith((b"SQLite", b"\x89HDF", b"{", b"[")))
     )
+
+
+def _plain(path: Path) -> type[PlainCsv | PlainParquet]:
+    """Return what reads a table."""
+    head = first_bytes(path)
+    if head.startswith(b"PAR1"):
+        return PlainParquet
+    return PlainJsonLines if are_json_lines(head) else PlainCsv
 
 
 def duration_column(path: Path, targets: Sequence[str]) -> str | None:
@@ -73,8 +82,8 @@ def duration_column(path: Path, targets: Sequence[str]) -> str | None:
     None, too, where the file cannot be read: the reader says why.
     """
     try:
-        is_parquet = first_bytes(path, 4) == b"PAR1"
-        columns = pq.read_schema(path).names if is_parquet else csv_header(path, path.name)[0]
+        reader = _plain(path)
+        columns = csv_header(path, path.name)[0] if reader is PlainCsv else reader(path, path.name, (), ()).columns
     except (OSError, pa.ArrowInvalid, ExportError) as error:
         fail_if_of_the_machine(error)
         return None
@@ -92,9 +101,10 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If it has no column that may be the target, no number in it, or cannot be parsed.
     """
     rules = column_map("table")
-    table = PlainParquet if first_bytes(path, 4) == b"PAR1" else PlainCsv
     TableReader(
-        table(path, options.source, rules["missing"], {*options.targets, "kernel", "configuration"}), sink, options
+        _plain(path)(path, options.source, rules["missing"], {*options.targets, "kernel", "configuration"}),
+        sink,
+        options,
     ).read()
 
 
@@ -112,7 +122,13 @@ class TableReader:
         self.first_invalid: dict[str, int] = {}
 
     def read(self) -> None:
-        """Check the columns, then hand the rows over."""
+        """Check the columns, then hand the rows over.
+
+        Raises
+        ------
+        ExportError
+            As of `read` of this module.
+        """
         columns = self.table.columns
         twice = sorted(name for name, count in Counter(columns).items() if count > 1)
         if twice:
@@ -325,7 +341,7 @@ def _telemetry(columns: list[str]) -> str | None:
     """
     names = {column.partition("[")[0].strip().lower() for column in columns}
     metrics = {
-        word: len(names & entry.get("metrics", {}).keys())
+        word: len(names & {key.lower() for key in entry.get("metrics", ())})
         for word, entry in column_map("telemetry")["formats"].items()
         if names & {key.lower() for key in (*entry.get("time", ()), *entry.get("device", ()))}
     }

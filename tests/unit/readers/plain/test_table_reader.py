@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from reading import Read
 
+from causeway.readers.detect import detect
 from causeway.readers.plain import table
 
 
@@ -103,6 +104,7 @@ def test_refusals(tmp_path, text, words):
         ("timestamp, name, power.draw [W], utilization.gpu [%]", "nvidia-smi"),
         ("timestamp,gpu,socket_power,gfx_activity", "amd-smi"),
         ("timestamp,gpu,socket_power,gfx_activity,hotspot,mem", "amd-smi"),
+        ("device,GPU use (%),VRAM Total Used Memory (B)", "rocm-smi"),
     ],
 )
 def test_telemetry_is_refused_with_what_to_do_with_it(tmp_path, header, tool):
@@ -277,3 +279,14 @@ def test_a_duration_has_the_unit_of_its_name(tmp_path):
     export = read(tmp_path, "latency_us,size\n1,2\n", targets=("latency_us",))
     assert export.capabilities["values"] == {"latency_us": "us", "size": ""}
     assert read(tmp_path, "time_sec\n1\n2\n", "u", targets=("time_sec",)).capabilities["values"] == {"time_sec": "s"}
+
+
+def test_lines_of_json_objects_are_a_table(tmp_path):
+    """Logs of benchmarks and of training steps, with a field that some rows lack, were of no known format."""
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"step": 1, "step_time_s": 0.5, "host": "a"}\n{"step": 2, "step_time_s": 0.75}\n')
+    assert (detect(path), table.duration_column(path, ("y",))) == ("table", "step_time_s")
+    rows = Read(path, tmp_path / "t", form="table", targets=("step_time_s",)).counters.to_pydict()
+    assert (rows["step"], rows["step_time_s"], rows["host"]) == ([1.0, 2.0], [0.5, 0.75], ["a", None])
+    path.write_text('{"y": 1}\n{"y": \n')
+    assert Read(path, tmp_path / "u", form="table").error["found"] == "its lines are no JSON objects of one kind"
