@@ -267,9 +267,9 @@ def _discover(
     spread = configuration_spread(rows)
     deviation = standardised_deviation(rows, spread)
     response = clipped_deviation(deviation, rows.weight)[0]
-    known = superfluous_orders(columns, rows, response, size, order_beside_record)
-    known |= ruled_out(columns, rows, response, size) | clocks_of_places(columns, rows, response, size) | impossible
-    excluded |= {name: (reason, Why.RULED_OUT) for name, reason in known.items()}
+    against = superfluous_orders(columns, rows, response, size, order_beside_record)
+    against |= ruled_out(columns, rows, response, size) | clocks_of_places(columns, rows, response, size) | impossible
+    excluded |= {name: (reason, Why.RULED_OUT) for name, reason in against.items()}
     prepared = prepare(columns, rows, scope.target, excluded)
     if freed.explained is not None:
         prepared.notes.append(

@@ -513,7 +513,7 @@ def settings_fact(tables: RunTables, target: str) -> SettingsFact | None:
     whole = float(left @ left)
     settings: list[SettingFact] = []
     while whole and len(settings) < len(names):
-        found = []
+        candidates = []
         for name, (texts, codes) in levels.items():
             between = len(texts) - 1
             rest = float(left @ left)
@@ -521,8 +521,10 @@ def settings_fact(tables: RunTables, target: str) -> SettingsFact | None:
             share = float(means @ means) / rest if rest else 0.0
             room = left.size - 1 - degrees
             if 0 < between < room - 1 and _chance(share, between, room + 1) * len(names) <= BY_CHANCE:
-                found.append((round(1 - (1 - share) * room / (room - between), 9), share * rest / whole, name, means))
-        _, share, name, means = max(found, key=lambda row: row[0], default=(0, 0.0, "", left))
+                candidates.append(
+                    (round(1 - (1 - share) * room / (room - between), 9), share * rest / whole, name, means)
+                )
+        _, share, name, means = max(candidates, key=lambda row: row[0], default=(0, 0.0, "", left))
         if share < NOTICEABLE:
             break
         texts, codes = levels.pop(name)
