@@ -4,12 +4,16 @@ Required: what config.smk sets.
 """
 
 
+def digest_of(files):
+    """Return the SHA-256 of the content of files, in their order."""
+    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
+
+
 def stamp(name, files):
     """Return the path of a file that stands for the content of `files`: its name holds their digest, so that another
     content is another input, and one that comes back is the input that it was.
     """
-    digest = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
-    path = Path(".snakemake", "causeway", f"{name}.{digest[:16]}")
+    path = Path(".snakemake", "causeway", f"{name}.{digest_of(files)[:16]}")
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
@@ -23,13 +27,18 @@ def module_stamp(part):
     return stamp(".".join(Path(part).parts), sorted([*(home / part).rglob("*.py"), *home.glob(f"{part}.py")]))
 
 
+KNOWN_COLUMNS = [
+    BASE / "config" / name for name in ("features.yaml", "prior_knowledge.tsv", "suggestions.yaml", "tables.tsv")
+]
+"""What is known of columns: the tables that have them, their records, what is known of them before any data, what to try
+about them.
+"""
+
+
 @functools.cache
 def known_columns():
-    """Return the digest of what is known of columns: the tables that have them, their records, what is known of them
-    before any data, what to try about them.
-    """
-    names = ("features.yaml", "prior_knowledge.tsv", "suggestions.yaml", "tables.tsv")
-    return stamp("known_columns", [BASE / "config" / name for name in names])
+    """Return the digest of what is known of columns."""
+    return stamp("known_columns", KNOWN_COLUMNS)
 
 
 def modules(*parts):
@@ -54,9 +63,10 @@ def document_schemas():
 
 
 def code_digest(wildcards):
-    """Return the SHA-256 of all code of the package, which tells apart two states of one version."""
-    files = sorted(PACKAGE.rglob("*.py"))
-    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
+    """Return the SHA-256 of all code of the package and what it knows of columns, which tells apart two states of one
+    version.
+    """
+    return digest_of([*sorted(PACKAGE.rglob("*.py")), *sorted((BASE / "config" / "columns").iterdir()), *KNOWN_COLUMNS])
 
 
 def steps_of_workflow(wildcards):

@@ -1,8 +1,12 @@
 """Rules and code: a job runs again when code that its script imports has changed, and only then."""
 
 import ast
+import functools
+import hashlib
 import re
+import shutil
 from functools import cache
+from pathlib import Path
 
 import pytest
 from test_layout import GROUND, LAB_SCRIPTS, NAMES, ROOT, SCRIPTS_FOLDER, imports_of
@@ -96,3 +100,17 @@ def test_an_answer_is_not_asked_for_again(file, name):
     text = (ROOT / "rules" / f"{file}.smk").read_text(encoding="utf-8")
     (body,) = (body for rule, _, body in RULE.findall(text) if rule == name)
     assert re.search(r"^    retries: 0\b", body, re.M)
+
+
+@pytest.mark.parametrize("name", ["tables.tsv", "features.yaml", "columns/table.yaml"])
+def test_the_digest_of_the_code_changes_with_what_is_known_of_columns(name, tmp_path):
+    """Two runs of one version that declare columns differently are of two states."""
+    shutil.copytree(ROOT / "config", tmp_path / "config")
+    package = ROOT / "scripts" / "causeway" / "core" / "names"
+    rules = {"functools": functools, "hashlib": hashlib, "Path": Path, "BASE": tmp_path, "PACKAGE": package}
+    exec((ROOT / "rules" / "functions" / "code.smk").read_text(encoding="utf-8"), rules)  # noqa: S102 - our own rules
+    before = rules["code_digest"](None)
+    file = tmp_path / "config" / name
+    assert rules["code_digest"](None) == before
+    file.write_text(file.read_text(encoding="utf-8") + "# another column\n", encoding="utf-8")
+    assert rules["code_digest"](None) != before

@@ -148,6 +148,8 @@ IN_OPERATOR = "operator: "
 
 CONSTANT_TARGET = "the target is constant"
 """How the reason begins for which causes of what does not vary are not searched for."""
+LEAKED = "leaked"
+"""Why a column is no candidate that follows from the measured value exactly."""
 NO_FEATURE = "no feature is left after preparation"
 """The reason where none of the columns can be a cause: they are constant, or say what was measured."""
 

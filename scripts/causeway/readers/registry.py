@@ -207,10 +207,10 @@ _RECORDS = (
         word="table",
         kind="table",
         export=(
-            "CSV or Parquet, one row per launch: `y` is the measured value; optional `kernel`, `configuration`,"
-            " `order`; every other column is a feature"
+            "CSV, Parquet or JSON lines, one row per launch: `y` is the measured value; optional `kernel`,"
+            " `configuration`, `order`; every other column is a feature"
         ),
-        source="one CSV or Parquet file",
+        source="one CSV, Parquet or JSON lines file",
         readers=("plain.table",),
         layouts=("table",),
     ),

@@ -29,7 +29,6 @@ MISSING = {
     "readers/common": 3,
     "readers/containers": 13,
     "readers/nvidia": 2,
-    "readers/plain": 3,
     "readers/pytorch": 2,
     "readers/sink": 23,
     "simulate": 2,

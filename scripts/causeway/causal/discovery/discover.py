@@ -26,6 +26,7 @@ from causeway.causal.data.observations import (
     Dropped,
     Feature,
     Observations,
+    Why,
     clipped_deviation,
     configuration_spread,
     standardised_deviation,
@@ -259,15 +260,16 @@ def _discover(
         refusal = f"{counted(shown_below(size, REFUSED_BELOW), 'effective sample')}, fewer than {REFUSED_BELOW:.0f}"
         return replace(outcome, n_effective=size, refusal=refusal), None
     freed = without_definition(columns, rows, scope.target, outcome.seed)
-    excluded = dict.fromkeys(freed.dropped, DEFINITION)
+    excluded = dict.fromkeys(freed.dropped, (DEFINITION, Why.DEFINITION))
     if freed.rows is not rows:  # what was computed from the target no longer follows from what is left of it
-        excluded |= dict.fromkeys(leaked_columns(columns, rows, scope.target), LEAKED)
+        excluded |= dict.fromkeys(leaked_columns(columns, rows, scope.target), (LEAKED, Why.LEAKED))
     rows = freed.rows
     spread = configuration_spread(rows)
     deviation = standardised_deviation(rows, spread)
     response = clipped_deviation(deviation, rows.weight)[0]
-    excluded |= superfluous_orders(columns, rows, response, size, order_beside_record)
-    excluded |= ruled_out(columns, rows, response, size) | clocks_of_places(columns, rows, response, size) | impossible
+    against = superfluous_orders(columns, rows, response, size, order_beside_record)
+    against |= ruled_out(columns, rows, response, size) | clocks_of_places(columns, rows, response, size) | impossible
+    excluded |= {name: (reason, Why.RULED_OUT) for name, reason in against.items()}
     prepared = prepare(columns, rows, scope.target, excluded)
     if freed.explained is not None:
         prepared.notes.append(
@@ -279,7 +281,7 @@ def _discover(
     stages, refused = without_slow_waves(_searched(prepared, rows, deviation), prepared.within, rows)
     effects, dropped, n_between = configuration_effects(prepared.between, rows, stages.residual, spread)
     for drop in dropped:
-        prepared.drop(drop.feature, drop.reason)
+        prepared.drop(drop.feature, drop.reason, drop.kind)
     mediated = mediated_parents(stages, prepared.within, rows, deviation)
     within = [*parents_within(stages, prepared.within), *mediated]
     parents = [*with_determination(within, stages, prepared.within, rows), *parents_between(effects, n_between)]
@@ -316,7 +318,7 @@ def _discover(
     if not arrows:  # what is said to be seen holds of every candidate with as many rows
         n_effective = float(sizes[sizes >= REFUSED_BELOW].min(initial=n_effective))
         outcome = replace(outcome, n_effective=n_effective)
-        if not any(drop.was_found for drop in outcome.dropped):
+        if not any(drop.kind == Why.REFUSED for drop in outcome.dropped):
             outcome = replace(outcome, beyond=association_beyond(stages, prepared.within, rows, controls))
     share = detectable_share(n_effective, stages.problem.n_tests)
     outcome = replace(outcome, detectable_share=share, slow=tuple(sorted(slow)))
@@ -331,7 +333,7 @@ def _searched(prepared: Prepared, rows: Observations, deviation: np.ndarray) -> 
     for _ in range(RECHECK_ROUNDS):
         effects = effects_of_time(list(prepared.within), stages, rows, deviation)
         for name, reason in effects.items():
-            prepared.drop(name, reason)
+            prepared.drop(name, reason, Why.RULED_OUT)
         if not effects and not leakage.drop_leaked(stages) and not promote_better_members(stages, prepared):
             break
         stages = run_stages(list(prepared.within), grounds, deviation)

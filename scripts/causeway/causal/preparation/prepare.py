@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from causeway.causal.data.feature_names import divided_by_time, leaked_by_name
-from causeway.causal.data.observations import Feature, Observations
+from causeway.causal.data.observations import Feature, Observations, Why
 from causeway.causal.preparation.categorical import category_candidates, differing_rows, is_repeated, ranks_of
 from causeway.causal.preparation.exact_images import IMAGE, has_time_unit, images_of_leaked, keeps_order, product_images
 from causeway.causal.preparation.leak_attribution import LeakAttribution, calculated_from
@@ -39,7 +39,7 @@ LEAKED = "follows from the measured value itself (exactly, with at most one othe
 
 
 def prepare(
-    columns: Sequence[Feature], rows: Observations, target: str, excluded: Mapping[str, str] | None = None
+    columns: Sequence[Feature], rows: Observations, target: str, excluded: Mapping[str, tuple[str, Why]] | None = None
 ) -> Prepared:
     """Turn measured columns into candidates.
 
@@ -50,7 +50,7 @@ def prepare(
     rows : Observations
     target : str
         The target's name, e.g. `gpu_time`: a counter of that name is the target itself.
-    excluded : mapping of str to str, optional
+    excluded : mapping of str to (str, Why), optional
         Columns that must be no candidates, with the reason.
 
     Returns
@@ -66,12 +66,14 @@ def prepare(
     by_name: list[NumericColumn] = []
     for name, column in zip(names, columns, strict=True):
         if (reason := (excluded or {}).get(column.name)) is not None:
-            prepared.drop(name, reason)
+            prepared.drop(name, *reason)
         elif column.tier == "counter" and leaked_by_name(column.name, target):
-            prepared.drop(name, "its name says that it is the measured time itself, cycles, or a rate per time")
+            what = "its name says that it is the measured time itself, cycles, or a rate per time"
+            prepared.drop(name, what, Why.LEAKED_BY_NAME)
             by_name += _numbers_of(column, name, rows)
         elif column.tier == "counter" and divided_by_time(column.raw):
-            prepared.drop(name, f"its name in the export, {column.raw}, says that it was divided by the measured time")
+            what = f"its name in the export, {column.raw}, says that it was divided by the measured time"
+            prepared.drop(name, what, Why.LEAKED_BY_NAME)
             by_name += _numbers_of(column, name, rows)
         elif column.values.dtype == object:
             categories.append((name, column))
@@ -101,7 +103,7 @@ def leaked_columns(columns: Sequence[Feature], rows: Observations, target: str) 
     """Return the names of the columns that follow from the measured value itself, in order; arguments as of
     `prepare`.
     """
-    return [drop.feature for drop in prepare(columns, rows, target).dropped if drop.reason.startswith((LEAKED, IMAGE))]
+    return [drop.feature for drop in prepare(columns, rows, target).dropped if drop.kind == Why.LEAKED]
 
 
 def _numbers_of(column: Feature, name: str, rows: Observations) -> list[NumericColumn]:
@@ -133,7 +135,7 @@ def _add_categories(
     """Add the candidates of text columns, those that group the rows alike merged."""
     candidates, dropped = category_candidates(categories, ranks)
     for drop in dropped:
-        prepared.drop(drop.feature, drop.reason)
+        prepared.drop(drop.feature, drop.reason, drop.kind)
     for candidate in candidates:
         constant = not centring.varies(candidate.codes)
         values = candidate.values[_first_rows(rows)] if constant else candidate.values
@@ -212,12 +214,12 @@ def _without_leaked(
             computed = np.asarray([numbers[i].is_computed for i in positions])
             leaked[positions] |= leaked_features(relations, computed, attribution.leaked_member)
     for i in np.flatnonzero(leaked):
-        prepared.drop(numbers[i].name, LEAKED)
+        prepared.drop(numbers[i].name, LEAKED, Why.LEAKED)
     sources = [*by_name, *(number for number, drop in zip(numbers, leaked, strict=True) if drop)]
     kept = [number for number, drop in zip(numbers, leaked, strict=True) if not drop]
     images = images_of_leaked(kept, sources)
     for name, source in images.items():
-        prepared.drop(name, f"{IMAGE}: {source}")
+        prepared.drop(name, f"{IMAGE}: {source}", Why.LEAKED)
     return [number for number in kept if number.name not in images]
 
 

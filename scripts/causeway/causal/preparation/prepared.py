@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from causeway.causal.data.observations import Candidate, Dropped
+from causeway.causal.data.observations import Candidate, Dropped, Why
 from causeway.causal.preparation.numeric_columns import NumericColumn
 
 CORRELATED = "correlation above .95"
@@ -37,7 +37,7 @@ class Prepared:
         self._columns = sorted(names)
         self._within: list[Candidate] = []  # a candidate's position may be taken by another one
         self._between: list[Candidate] = []
-        self._dropped: dict[str, str] = {}
+        self._dropped: dict[str, Dropped] = {}
         self._merge_reasons: dict[str, str] = {}
         self._stand_ins: dict[str, Candidate] = {}
         self._numbers: dict[str, NumericColumn] = {}
@@ -59,8 +59,8 @@ class Prepared:
     def dropped(self) -> tuple[Dropped, ...]:
         """The columns that are no candidates, merged ones among them, with the reason, by name."""
         heads = {member: candidate.name for candidate in self._standing() for member in candidate.members}
-        merged = {name: f"merged into {heads[name]}: {why}" for name, why in self._merge_reasons.items()}
-        return tuple(Dropped(name, reason) for name, reason in sorted({**self._dropped, **merged}.items()))
+        merged = {name: _merged(name, heads[name], why) for name, why in self._merge_reasons.items()}
+        return tuple(drop for _, drop in sorted({**self._dropped, **merged}.items()))
 
     @property
     def stand_ins(self) -> Mapping[str, Candidate]:
@@ -111,13 +111,14 @@ class Prepared:
         self._merge_reasons.update(dict.fromkeys(members[1:], CORRELATED))
         self._replace(old, new)
 
-    def drop(self, name: str, reason: str, heir: Candidate | None = None) -> None:
+    def drop(self, name: str, reason: str, kind: Why = Why.UNINFORMATIVE, heir: Candidate | None = None) -> None:
         """Drop a column.
 
         Parameters
         ----------
         name : str
-        reason : str
+        reason, kind : str
+            In words, and the code.
         heir : Candidate or None
             Of a candidate in the search with a cluster: the member that stands for the cluster from now on, in the same
             position. Without one, the members are dropped as well, with the reason for which they were merged.
@@ -130,7 +131,7 @@ class Prepared:
         elif head is not None:
             self._replace(head, self._heir(head, heir))
         self._numbers.pop(name, None)
-        self._dropped[name] = reason
+        self._dropped[name] = Dropped(name, reason, kind)
 
     def complete(self) -> "Prepared":
         """Return itself with candidates in the order of their names.
@@ -156,7 +157,7 @@ class Prepared:
         others = [name for name in head.members if name != head.name]
         if heir is None:
             for name in others:
-                self._dropped[name] = f"merged into {head.name}: {self._merge_reasons.pop(name)}"
+                self._dropped[name] = _merged(name, head.name, self._merge_reasons.pop(name))
                 self._stand_ins.pop(name, None)
             return None
         del self._merge_reasons[heir.name]
@@ -170,3 +171,7 @@ class Prepared:
                 if candidate.name == old.name:
                     candidates[position : position + 1] = [] if new is None else [new]
                     return
+
+
+def _merged(name: str, head: str, why: str) -> Dropped:
+    return Dropped(name, f"merged into {head}: {why}", Why.MERGED)

@@ -71,7 +71,7 @@ def graph_document(outcome: Outcome) -> dict:
         "reasons": reasons_of(outcome),
         "beyond": _beyond(outcome.beyond),
         "dropped": [
-            {"feature": column.feature, "reason": column.reason}
+            {"feature": column.feature, "kind": column.kind, "reason": column.reason}
             for column in sorted(outcome.dropped, key=lambda column: column.feature)
         ],
         "sentences": list(sentences_of(outcome).values()) or [nothing_sentence(outcome)],

@@ -22,7 +22,7 @@ COVERED = 0.8
 """Share of each table's rows with values that all have, and of a group's time in common configurations, below which
 nothing is claimed.
 """
-ROWS_EACH = 20
+ROWS_EACH = 4
 """Rows for each combination of settings, on average, in the shortest table: means of fewer are too uncertain."""
 
 

@@ -2,6 +2,7 @@
 communicate more slowly, and of a table of measurements which node or other place stands apart.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +36,10 @@ LOCATIONS = re.compile(
     r"^(node|host|hostname|machine|gpu|device|card|slot|socket|rank)(_?(id|name|index|number))?$", re.I
 )
 """Columns that say where a row was measured, also as numbers."""
+MOST_LEVELS = 20
+"""Values of a column of numbers up to which its rows are compared by them, as a sweep's are."""
+BY_CHANCE = 1e-3
+"""Chance of differences between levels, times their number, up to which they are told."""
 CLOCKS = re.compile(r"clock|freq|[mg]hz", re.IGNORECASE)
 """Columns of clocks."""
 ALIKE_SIZES = 2.0
@@ -361,53 +366,53 @@ class ApartFact:
     clock: tuple[str, float, float] | None
 
 
-def apart_fact(tables: RunTables, target: str) -> ApartFact | None:
+def apart_fact(tables: RunTables, target: str, numbers: bool = False) -> ApartFact | None:
     """Return the level of a text column, or column of places, between whose rows and all others most of a table's
-    variance within configurations lies, or of two columns where that explains more; None without one.
+    variance within configurations lies, or of two columns where that explains more, also of `numbers`; None without
+    one.
     """
-    facts = [fact for folder in tables.folders for fact in _apart(folder / "counters.parquet", target)]
+    facts = [fact for folder in tables.folders for fact in _apart(folder / "counters.parquet", target, numbers)]
     best = max((fact.share for fact in facts), default=0.0)
     alike = [fact for fact in facts if fact.share >= ALIKE * best]
     return min(alike, key=lambda fact: (len(fact.levels), -round(fact.share, 9), -fact.mean, fact.levels), default=None)
 
 
-def _apart(path: Path, target: str) -> list[ApartFact]:
+def _apart(path: Path, target: str, numbers: bool) -> list[ApartFact]:
     """Return the levels, of one column and of two, that stand apart in a table."""
     if not path.is_file():
         return []
     schema = pq.read_schema(path)
-    texts = [
-        field.name
-        for field in schema
-        if field.name != target
-        and (pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or LOCATIONS.match(field.name))
-    ]
-    if target not in schema.names or not texts:
+    columns = _level_columns(path, target, numbers)
+    texts = [name for name, is_number in columns.items() if not is_number]
+    if not columns:
         return []
     clocks = [field.name for field in schema if CLOCKS.search(field.name) and pa.types.is_floating(field.type)]
     connection = bounded_database()
     value = _quoted(target)
     connection.execute(
-        f"CREATE TABLE rows AS SELECT {', '.join(map(_quoted, sorted({target, *texts, *clocks})))},"  # noqa: S608
+        f"CREATE TABLE rows AS SELECT {', '.join(map(_quoted, sorted({target, *columns, *clocks})))},"  # noqa: S608
         f" {value} - avg({value}) OVER (PARTITION BY configuration) AS measured"
         f" FROM {file_source(path)} WHERE {value} IS NOT NULL"
     )
     sums = f"SELECT count(*), sum({value}), sum(measured ** 2) FROM rows"  # noqa: S608
     of, whole, squares = connection.execute(sums).fetchall()[0]
     facts = []
-    for columns in [*((text,) for text in texts), *combinations(texts, 2)] if squares else ():
-        named = [f"{_quoted(column)}::VARCHAR" for column in columns]
+    groups = [*((text,) for text in texts), *combinations(columns, 2)]
+    for group in groups if squares else ():
+        named = [f"{_quoted(column)}::VARCHAR" for column in group]
         levels = connection.execute(
             f"SELECT {', '.join(named)}, count(*), avg({value}), sum(measured) FROM rows GROUP BY ALL"  # noqa: S608
             f" HAVING count(*) > 1 AND count(*) < {of} ORDER BY ALL"
         ).fetchall()
         for *level, rows, mean, beyond in levels if len(levels) > 1 else ():
             share = beyond**2 * of / (rows * (of - rows) * squares)
-            if share >= LEAST_APART and None not in level:
+            if share >= LEAST_APART and None not in level and _chance(share, 1, of) * len(groups) * of <= BY_CHANCE:
                 where = " AND ".join(f"{name} = ?" for name in named)
                 facts.append(
                     ApartFact(
-                        levels=tuple(zip(columns, map(_level, level), strict=True)),
+                        levels=tuple(
+                            (_raw_name(schema, name), _level(text)) for name, text in zip(group, level, strict=True)
+                        ),
                         rows=rows,
                         of=of,
                         mean=mean,
@@ -417,6 +422,140 @@ def _apart(path: Path, target: str) -> list[ApartFact]:
                     )
                 )
     return facts
+
+
+def _level_columns(path: Path, target: str, numbers: bool) -> dict[str, bool]:
+    """Return the columns of a table by whose levels its rows may be compared: texts and places; of `numbers`, for which
+    it is true, those of few values.
+    """
+    schema = pq.read_schema(path)
+    if target not in schema.names:
+        return {}
+    texts = {
+        field.name
+        for field in schema
+        if pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or LOCATIONS.match(field.name)
+    }
+    names = [
+        field.name
+        for field in schema
+        if field.name != target and (field.name in texts or (numbers and pa.types.is_floating(field.type)))
+    ]
+    with closing(bounded_database()) as base:
+        distinct = [f"count(DISTINCT {_quoted(name)})" for name in names]
+        query = f"SELECT {', '.join(['count(*)', *distinct])} FROM {file_source(path)}"  # noqa: S608
+        rows, *counts = base.execute(query).fetchall()[0]
+    return {
+        name: name not in texts
+        for name, count in zip(names, counts, strict=True)
+        if count > 1 and (name in texts or count <= min(MOST_LEVELS, rows / 2))
+    }
+
+
+def _raw_name(schema: pa.Schema, name: str) -> str:
+    """Return what the table itself calls a column."""
+    return (schema.field(name).metadata or {}).get(b"raw", name.encode()).decode()
+
+
+def _chance(share: float, between: int, rows: float) -> float:
+    """Return the chance of as large a share of the variance between groups of equal values, with so many degrees of
+    freedom, as of an F test.
+    """
+    from scipy.special import betainc
+
+    return float(betainc(max(rows - 1 - between, 0) / 2 or 1e-9, between / 2, 1 - min(share, 1.0)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingFact:
+    """A column by whose levels a table's rows differ: the levels with least and most, the medians there, what the mean
+    at the latter is above that at the former beside the columns before it (logarithms: times), and the share of the
+    variance within configurations that lies between its levels and none before, 0 to 1.
+    """
+
+    column: str
+    ends: tuple[str, str]
+    medians: tuple[float, float]
+    above: float
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingsFact:
+    """The columns by whose levels a table's rows differ most, largest share first, and whether shares are those of
+    logarithms, as of positive values.
+    """
+
+    settings: Sequence[SettingFact]
+    is_log: bool
+
+    @property
+    def share(self) -> float:
+        """What lies between the levels of all."""
+        return math.fsum(setting.share for setting in self.settings)
+
+
+def settings_fact(tables: RunTables, target: str) -> SettingsFact | None:
+    """Return the columns by whose levels the rows of an only table differ beyond chance, as those of a sweep do, each
+    after the ones before it; None without one.
+    """
+    path = tables.folders[0] / "counters.parquet" if len(tables.folders) == 1 else Path()
+    names = list(_level_columns(path, target, numbers=True)) if path.is_file() else []
+    if not names:
+        return None
+    table = pq.read_table(path, columns=[target, "configuration", *names])
+    table = table.filter(pc.is_finite(table[target]))
+    values = table[target].to_numpy()
+    is_log = bool(values.size and values.min() > 0)
+    left = np.log(values) if is_log else values
+    levels = {name: _levels(table[name]) for name in names}
+    left, degrees = left - _means(left, np.unique(table["configuration"], return_inverse=True)[1]), 0
+    whole = float(left @ left)
+    settings: list[SettingFact] = []
+    while whole and len(settings) < len(names):
+        candidates = []
+        for name, (texts, codes) in levels.items():
+            between = len(texts) - 1
+            rest = float(left @ left)
+            means = _means(left, codes)
+            share = float(means @ means) / rest if rest else 0.0
+            room = left.size - 1 - degrees
+            if 0 < between < room - 1 and _chance(share, between, room + 1) * len(names) <= BY_CHANCE:
+                candidates.append(
+                    (round(1 - (1 - share) * room / (room - between), 9), share * rest / whole, name, means)
+                )
+        _, share, name, means = max(candidates, key=lambda row: row[0], default=(0, 0.0, "", left))
+        if share < NOTICEABLE:
+            break
+        texts, codes = levels.pop(name)
+        medians = [float(np.median(values[codes == code])) for code in range(len(texts))]
+        of_level = [float(means[codes == code][0]) for code in range(len(texts))]
+        order = of_level if settings else medians  # beside what came before, medians tell of that as well
+        ends = int(np.argmin(order)), int(np.argmax(order))
+        above = of_level[ends[1]] - of_level[ends[0]]
+        settings.append(
+            SettingFact(
+                column=_raw_name(table.schema, name),
+                ends=(texts[ends[0]], texts[ends[1]]),
+                medians=(medians[ends[0]], medians[ends[1]]),
+                above=math.exp(above) if is_log else above,
+                share=share,
+            )
+        )
+        left = left - means
+        degrees += len(texts) - 1
+    return SettingsFact(settings=settings, is_log=is_log) if settings else None
+
+
+def _levels(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
+    """Return the levels of a column as texts, and which of them each row has."""
+    coded = pc.fill_null(column.cast(pa.string()), "absent").combine_chunks().dictionary_encode()
+    return [_level(text) for text in coded.dictionary.to_pylist()], coded.indices.to_numpy()
+
+
+def _means(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return for each row the mean of the values with its code."""
+    return (np.bincount(codes, values) / np.maximum(np.bincount(codes), 1))[codes]
 
 
 def _level(text: str) -> str:

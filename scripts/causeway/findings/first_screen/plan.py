@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from causeway.core.codes import ALL_LAUNCHES, CONSTANT_TARGET, GPU_TIME, NO_FEATURE
+from causeway.core.codes import ALL_LAUNCHES, CONSTANT_TARGET, GPU_TIME, LEAKED, NO_FEATURE
 from causeway.core.formatting import NANOSECONDS, count, counted, significant, time
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import of_table
@@ -17,11 +17,19 @@ from causeway.core.vocabulary import COMPARED, KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.findings.first_screen.advice import MOST, advice, of_rule
 from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison, step_times
 from causeway.findings.first_screen.counted_work import counter_facts, counter_means, peak_facts, rule_facts
-from causeway.findings.first_screen.device_differences import apart_fact
+from causeway.findings.first_screen.device_differences import apart_fact, settings_fact
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
-from causeway.findings.first_screen.run_facts import ALIKE, IDLE, SAME_RECORDING, RunFact, RunTables, percent_query
+from causeway.findings.first_screen.run_facts import (
+    ALIKE,
+    IDLE,
+    NOTICEABLE,
+    SAME_RECORDING,
+    RunFact,
+    RunTables,
+    percent_query,
+)
 from causeway.findings.first_screen.slow_grids import slow_grid_facts
 from causeway.findings.first_screen.words import run_words, work_words
 from causeway.findings.first_screen.words.recording_words import of_recording
@@ -438,20 +446,31 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
         if launches and not said:
             answer = f"{target}: {count(launches)} rows deviate from their configuration's mean{share}; no time line."
             lines.append(ScreenLine(question=RUN, answer=answer))
-        apart = apart_fact(tables, target)
+        apart = apart_fact(tables, target, numbers=True)
         cause = cause_of_most(tables)
         explained = cause.row["variance_percent"] / 100 if cause is not None else 0.0
-        if apart is not None and apart.share >= ALIKE * explained:  # a place says more than what differs there
-            answer = work_words.of_apart(apart, target, tables.units.get(target, ""))
+        settings = settings_fact(tables, target)
+        between = settings.share if settings is not None else 0.0
+        unit = tables.units.get(target, "")
+        is_searched = any(search.graph["p_value"] is not None for search in tables.searches)
+        # a place says more than what differs there
+        if apart is not None and apart.share >= max(ALIKE * explained, between - NOTICEABLE):
+            answer = work_words.of_apart(apart, target, unit)
+        elif settings is not None and ALIKE * between > explained:
+            answer = work_words.of_settings(settings, target, unit)
+            lines += [] if is_searched else _not_searched(tables)
         elif cause is not None:
             answer = work_words.of_cause(cause, target)
-        elif any(search.graph["p_value"] is not None for search in tables.searches):
+        elif is_searched:
             answer = work_words.of_no_cause(
                 [search.graph for search in tables.searches], spread / total if said and total else None
             )
         else:
             lines += _not_searched(tables)
             continue
+        dropped = [drop for search in tables.searches for drop in search.graph.get("dropped", ())]
+        if leaked := sorted({drop["feature"] for drop in dropped if drop["kind"] == LEAKED}):
+            answer += f" {work_words.of_leaked(leaked, target)}"
         lines.append(ScreenLine(question=VARIES, answer=answer))
     return lines
 

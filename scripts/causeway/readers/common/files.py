@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 from pathlib import Path
 
 from causeway.readers.common.packed import BLOCK_BYTES, DamagedError, UnpackedFile, packing, unpacked
@@ -55,3 +56,18 @@ def open_text(path: Path) -> tuple[io.BufferedReader, io.TextIOWrapper]:
     word = packing(path)
     stream = raw if word is None else io.BufferedReader(UnpackedFile(raw, word), BLOCK_BYTES)
     return raw, io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
+
+
+def are_json_lines(head: bytes) -> bool:
+    r"""Return whether a file begins with lines that are JSON objects, the first of numbers and texts alone.
+
+    >>> are_json_lines(b'{"size": 8}\n{"size": 16}\n'), are_json_lines(b'{"size": 8}')
+    (True, False)
+    """
+    line, _, rest = head.partition(b"\n")
+    try:
+        first = json.loads(line)
+    except ValueError:
+        return False
+    is_plain = isinstance(first, dict) and not any(isinstance(cell, list | dict) for cell in first.values())
+    return is_plain and rest.startswith(b"{")

@@ -1,6 +1,7 @@
-"""Plain tables as blocks of columns, numbers as float64 and text as strings: CSV and Parquet behind one interface.
+"""Plain tables as blocks of columns, numbers as float64 and text as strings: CSV, Parquet and JSON lines behind one
+interface.
 
-Both give `columns` (the header), `numeric` (the columns that are numbers, known before the first block of `blocks`),
+All give `columns` (the header), `numeric` (the columns that are numbers, known before the first block of `blocks`),
 `blocks()` and `bad`, the number of rows that could not be split into the header's columns.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
+import pyarrow.json as pajson
 import pyarrow.parquet as pq
 
 from causeway.core.errors import ExportError
@@ -242,7 +244,9 @@ class PlainParquet:
             ) from None
         _check_width(source, self._file.metadata.num_columns)
         check_sizes(source, self._file.metadata)
-        schema = self._file.schema_arrow
+        self._name_columns(self._file.schema_arrow)
+
+    def _name_columns(self, schema: pa.Schema) -> None:
         self.columns = [clean_text(name) for name in schema.names]
         self._kinds = [_kind(kind) for kind in schema.types]
         self.numeric = {name for name, kind in zip(self.columns, self._kinds, strict=True) if kind == "number"}
@@ -277,6 +281,52 @@ class PlainParquet:
             raise ExportError(
                 self.source, problem, "a complete Parquet file", "Write or copy the table again."
             ) from None
+
+
+class PlainJsonLines(PlainParquet):
+    """A file of one JSON object a line, of which the first block shows all fields; arguments as of `PlainParquet`.
+
+    Raises
+    ------
+    ExportError
+        If its lines are no JSON objects.
+    """
+
+    def __init__(self, path: Path, source: str, *_: object) -> None:
+        self.source = source
+        self.path = path
+        self.size = path.stat().st_size
+        try:
+            with self._opened() as lines:
+                _check_width(source, len(lines.schema))
+                self._name_columns(lines.schema)
+        except (pa.ArrowException, OSError) as error:
+            raise self._unreadable(error) from None
+
+    def blocks(self) -> Iterator[Block]:
+        """Give the table, as `PlainParquet.blocks` does.
+
+        Raises
+        ------
+        ExportError
+            After the last good block, if a line is no JSON object, or a field has another type than in the first.
+        """
+        try:
+            with self._opened() as lines:
+                for batch in lines:
+                    columns = zip(self.columns, batch.columns, self._kinds, strict=True)
+                    yield self.size, {name: _converted(column, kind) for name, column, kind in columns}
+        except (pa.ArrowException, OSError) as error:
+            raise self._unreadable(error) from None
+
+    def _opened(self) -> pa.RecordBatchReader:
+        fields = pajson.ParseOptions(unexpected_field_behavior="infer")
+        return pajson.open_json(self.path, pajson.ReadOptions(block_size=BLOCK_BYTES, use_threads=False), fields)
+
+    def _unreadable(self, error: Exception) -> ExportError:
+        fail_if_of_the_machine(error)
+        problem = "its lines are no JSON objects of one kind"
+        return ExportError(self.source, problem, "one JSON object a line", "Write it as a table (CSV).")
 
 
 def readable(column: pa.Array) -> pa.Array:

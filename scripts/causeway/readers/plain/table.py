@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from causeway.core.codes import ALL_LAUNCHES
 from causeway.core.errors import ExportError
@@ -21,10 +20,10 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.column_maps import metric_field
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.files import first_bytes
+from causeway.readers.common.files import are_json_lines, first_bytes
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.options import Options
-from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainParquet, csv_header
+from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainJsonLines, PlainParquet, csv_header
 from causeway.readers.sink.counter_table import TAKEN
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
@@ -36,10 +35,17 @@ _DURATION = re.compile(
     re.IGNORECASE,
 )
 """Names of columns that hold how long something took, and in which unit."""
+_IN_UNIT = re.compile(
+    r"(?!(?:.*_)?(?:start|(?:time)?stamp|begin|end|timeout|interval|period|per)_)"
+    r"(?:[A-Za-z]\w*_)?(?:[num]s|(?:nano|micro|milli)?seconds)",
+    re.IGNORECASE,
+)
+"""Names of columns that end in a unit of time, which are taken for a duration where nothing is named as one."""
+UNITS = {"sec": "s", "seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 RENAME = "Rename them; if the first line holds values, write a header above it."
 _TIME = re.compile(
-    r"(?!.*(?:start|stamp|pct|percent|%)).*(?:time|duration|latency|elapsed|(?:^|_)(?:[numµ]s|[num]?sec)(?:_|$)|_s$)",
+    r"(?!.*(?:start|stamp|pct|percent|%|(?:bytes|tok|tokens|per)_s(?:ec)?$)).*(?:time|duration|latency|elapsed|(?:^|_)(?:[numµ]s|[num]?sec)(?:_|$)|_s$)",
     re.IGNORECASE,
 )
 """Names of columns of numbers that may be what was measured."""
@@ -49,16 +55,26 @@ ORDERED_ROWS = 1 << 15
 
 
 def probe(path: Path) -> bool:
-    """Return whether the file is Parquet, or text that is no JSON."""
+    """Return whether the file is Parquet, or text that is no JSON but lines of objects."""
     try:
         head = first_bytes(path) if path.is_file() else b""
     except OSError as error:
         fail_if_of_the_machine(error)
         return False
     line = head.lstrip(b"\r\n").split(b"\n", 1)[0]
-    return head.startswith(b"PAR1") or (
-        bool(head) and b"\x00" not in line and not head.startswith((b"SQLite", b"\x89HDF", b"{", b"["))
+    return (
+        head.startswith(b"PAR1")
+        or are_json_lines(head)
+        or (bool(head) and b"\x00" not in line and not head.startswith((b"SQLite", b"\x89HDF", b"{", b"[")))
     )
+
+
+def _plain(path: Path) -> type[PlainCsv | PlainParquet]:
+    """Return what reads a table."""
+    head = first_bytes(path)
+    if head.startswith(b"PAR1"):
+        return PlainParquet
+    return PlainJsonLines if are_json_lines(head) else PlainCsv
 
 
 def duration_column(path: Path, targets: Sequence[str]) -> str | None:
@@ -66,12 +82,13 @@ def duration_column(path: Path, targets: Sequence[str]) -> str | None:
     None, too, where the file cannot be read: the reader says why.
     """
     try:
-        is_parquet = first_bytes(path, 4) == b"PAR1"
-        columns = pq.read_schema(path).names if is_parquet else csv_header(path, path.name)[0]
+        reader = _plain(path)
+        columns = csv_header(path, path.name)[0] if reader is PlainCsv else reader(path, path.name, (), ()).columns
     except (OSError, pa.ArrowInvalid, ExportError) as error:
         fail_if_of_the_machine(error)
         return None
     durations = [name for name in columns if _DURATION.fullmatch(name)]
+    durations = durations or [name for name in columns if _IN_UNIT.fullmatch(name)]
     return durations[0] if len(durations) == 1 and not set(targets) & set(columns) else None
 
 
@@ -84,9 +101,10 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If it has no column that may be the target, no number in it, or cannot be parsed.
     """
     rules = column_map("table")
-    table = PlainParquet if first_bytes(path, 4) == b"PAR1" else PlainCsv
     TableReader(
-        table(path, options.source, rules["missing"], {*options.targets, "kernel", "configuration"}), sink, options
+        _plain(path)(path, options.source, rules["missing"], {*options.targets, "kernel", "configuration"}),
+        sink,
+        options,
     ).read()
 
 
@@ -104,12 +122,20 @@ class TableReader:
         self.first_invalid: dict[str, int] = {}
 
     def read(self) -> None:
-        """Check the columns, then hand the rows over."""
+        """Check the columns, then hand the rows over.
+
+        Raises
+        ------
+        ExportError
+            As of `read` of this module.
+        """
         columns = self.table.columns
         twice = sorted(name for name, count in Counter(columns).items() if count > 1)
         if twice:
             raise self._error(f"columns occur twice: {', '.join(twice[:5])}", "a header with distinct names", RENAME)
         if not self.targets:
+            if 2 * sum(_float(name) is not None for name in columns) > len(columns):
+                raise self._error("its first line holds values, no names of columns", "a header", RENAME)
             wanted = " or ".join(self.options.targets)
             have = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
             plain = [name for name in columns if name.isprintable() and not set(name) & {"'", '"', "\\"}]
@@ -271,9 +297,11 @@ def _unit(name: str) -> str:
 
     >>> _unit("duration_ns"), _unit("latency_us"), _unit("Time_SEC"), _unit("y"), _unit("tokens_per_sec")
     ('ns', 'us', 's', '', '')
+    >>> _unit("seconds"), _unit("mean_microseconds")
+    ('s', 'us')
     """
-    ending = re.search(r"(?<!_per)_(?:(ns|us|ms|s)|sec|seconds)$", name, re.IGNORECASE)
-    return (ending[1] or "s").lower() if ending else ""
+    ending = re.search(r"(?:^|(?<!_per)_)([num]?s|sec|(?:nano|micro|milli)?seconds)$", name.lower())
+    return UNITS.get(ending[1], ending[1]) if ending else ""
 
 
 def numbers(column: pa.Array) -> pa.Array:
@@ -313,7 +341,7 @@ def _telemetry(columns: list[str]) -> str | None:
     """
     names = {column.partition("[")[0].strip().lower() for column in columns}
     metrics = {
-        word: len(names & entry.get("metrics", {}).keys())
+        word: len(names & {key.lower() for key in entry.get("metrics", ())})
         for word, entry in column_map("telemetry")["formats"].items()
         if names & {key.lower() for key in (*entry.get("time", ()), *entry.get("device", ()))}
     }

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from causeway.causal.data.observations import Candidate, Feature
+from causeway.causal.data.observations import Candidate, Feature, Why
 from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.causal.preparation.prepared import Prepared
 
@@ -23,7 +23,7 @@ def prepared():
     found.merge("a", {name: candidate(name) for name in "cb"})
     found.add(candidate("e"))
     found.merge("e", {"f": None})
-    found.drop("e", "leaked")
+    found.drop("e", "leaked", Why.LEAKED)
     found.drop("g", "constant")
     found.add(candidate("h"))
     found.add(candidate("i"), between=True)
@@ -52,6 +52,8 @@ def test_each_column_has_one_state(prepared):
         "g": "constant",
     }
     assert [one.feature for one in prepared.dropped] == sorted(reasons(prepared))
+    kinds = [one.kind for one in prepared.dropped]
+    assert kinds == ["merged", "merged", "leaked", "merged", "uninformative"]
 
 
 def test_a_promoted_member_takes_the_position_and_the_cluster(prepared):

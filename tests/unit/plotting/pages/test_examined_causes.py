@@ -187,7 +187,7 @@ def test_graphs_as_published_stand_beside_ours_with_what_ours_says_of_each_colum
         same | {"rank": 1, "feature": "sm_cycles", "slope": 0.4, "contribution_percent": 12.0},
         same | {"scope": kernel, "feature": None, "slope": None, "contribution_percent": None},
     ]
-    searches[0].graph["dropped"].append({"feature": "sm_cycles", "reason": "cycles"})
+    searches[0].graph["dropped"].append({"feature": "sm_cycles", "kind": "leaked_by_name", "reason": "cycles"})
     text = draw_as_published(searches, rows, "title")
     lines = [re.findall(r"<td[^>]*>(.*?)</td>", line) for line in re.findall(r"<tr><td.*?</tr>", text)]
     assert [(name.removeprefix("<code>").removesuffix("</code>"), share) for name, share, _ in lines] == [

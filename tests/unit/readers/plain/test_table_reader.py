@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from reading import Read
 
+from causeway.readers.detect import detect
 from causeway.readers.plain import table
 
 
@@ -103,6 +104,7 @@ def test_refusals(tmp_path, text, words):
         ("timestamp, name, power.draw [W], utilization.gpu [%]", "nvidia-smi"),
         ("timestamp,gpu,socket_power,gfx_activity", "amd-smi"),
         ("timestamp,gpu,socket_power,gfx_activity,hotspot,mem", "amd-smi"),
+        ("device,GPU use (%),VRAM Total Used Memory (B)", "rocm-smi"),
     ],
 )
 def test_telemetry_is_refused_with_what_to_do_with_it(tmp_path, header, tool):
@@ -241,6 +243,12 @@ def test_a_column_of_kernels_may_be_called_as_profilers_call_it(tmp_path, column
         ("startup_time_ms,n", "startup_time_ms"),
         ("stamp_time_ns,n", None),
         ("kernel,Duration (us)", None),
+        ("host,batch,step_ms", "step_ms"),
+        ("model,size,seconds", "seconds"),
+        ("name,mean_microseconds,tflops", "mean_microseconds"),
+        ("gpu_ms,cpu_ms", None),
+        ("timeout_ms,pcie_bytes_s", None),
+        ("method,ns_per_run", None),
         ("", None),
     ],
 )
@@ -253,7 +261,32 @@ def test_the_only_column_that_is_named_as_a_duration_was_measured(header, column
         assert table.duration_column(tmp_path / "x.parquet", ("y",)) == column
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("255.979,241.5,k\n223.5,232.5,k\n", "its first line holds values, no names of columns"),
+        ("phase,pcie_tx_bytes_s\na,1\n", "targets.tables=[COLUMN]"),
+    ],
+)
+def test_a_table_without_header_or_without_a_time_says_so(text, says, tmp_path):
+    """Rows of numbers alone were told to lack a column y, and a rate was proposed as what was measured."""
+    export = read(tmp_path, text)
+    assert export.status == "refused"
+    assert says in str(export.error)
+
+
 def test_a_duration_has_the_unit_of_its_name(tmp_path):
     export = read(tmp_path, "latency_us,size\n1,2\n", targets=("latency_us",))
     assert export.capabilities["values"] == {"latency_us": "us", "size": ""}
     assert read(tmp_path, "time_sec\n1\n2\n", "u", targets=("time_sec",)).capabilities["values"] == {"time_sec": "s"}
+
+
+def test_lines_of_json_objects_are_a_table(tmp_path):
+    """Logs of benchmarks and of training steps, with a field that some rows lack, were of no known format."""
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"step": 1, "step_time_s": 0.5, "host": "a"}\n{"step": 2, "step_time_s": 0.75}\n')
+    assert (detect(path), table.duration_column(path, ("y",))) == ("table", "step_time_s")
+    rows = Read(path, tmp_path / "t", form="table", targets=("step_time_s",)).counters.to_pydict()
+    assert (rows["step"], rows["step_time_s"], rows["host"]) == ([1.0, 2.0], [0.5, 0.75], ["a", None])
+    path.write_text('{"y": 1}\n{"y": \n')
+    assert Read(path, tmp_path / "u", form="table").error["found"] == "its lines are no JSON objects of one kind"

@@ -42,6 +42,8 @@ def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
     return f"{time(total)} of kernels: {', '.join(parts)}. Most in one kernel, {most}."
 
 
+MOST_SETTINGS = 3
+"""Columns of a sweep that are told."""
 BOUND = 0.6
 """Share of a device's peak from which a kernel is bound by it, as NVIDIA's rules for Nsight Compute have it."""
 LITTLE_ALLOWED = 0.5
@@ -149,6 +151,30 @@ def of_apart(fact: differences.ApartFact, target: str, unit: str) -> str:
         f"{where}: mean {target} of {count(fact.rows)} rows {quantity(fact.mean, unit)},"
         f" {quantity(fact.others, unit)} in the others{by}. That is {percent(fact.share)} of the variance.{clock}"
     )
+
+
+def of_settings(fact: differences.SettingsFact, target: str, unit: str) -> str:
+    """Return by which columns the rows of a table differ, and from which of their levels to which."""
+    first, *others = fact.settings[:MOST_SETTINGS]
+    ends = zip(first.medians, first.ends, strict=True)
+    low, high = (f"{quantity(median, unit)} at {level}" for median, level in ends)
+    of = " of its logarithm" if fact.is_log else ""
+    said = f"{target} by {first.column}: median {low}, {high}. That is {percent(first.share)} of the variance{of}."
+    for setting in others:
+        least, most = setting.ends
+        more = f"{quantity(setting.above, unit)} more at {most} than at {least}"
+        if fact.is_log:
+            more = f"{significant(setting.above)} times as much at {most} as at {least}"
+        said += f" Then by {setting.column}: {more}, {percent(setting.share)}."
+    return said
+
+
+def of_leaked(columns: Sequence[str], target: str) -> str:
+    """Return which columns are left out as they give the measured value, alone or with another one."""
+    named = ", ".join(record_of(column).label for column in columns[:MOST_SETTINGS])
+    more = f" and {len(columns) - MOST_SETTINGS} more" if len(columns) > MOST_SETTINGS else ""
+    verb = "gives" if len(columns) == 1 else "give"
+    return f"{named}{more} {verb} {target} exactly, at most with one other column: computed from it, or its cause."
 
 
 def _clock(clock: tuple[str, float, float] | None) -> str:

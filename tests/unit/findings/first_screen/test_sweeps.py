@@ -1,0 +1,60 @@
+"""Tables of sweeps on the first screen: by which columns their rows differ."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from first_screen_samples import tables
+
+from causeway.findings.first_screen.facts import DatasetFacts
+from causeway.findings.first_screen.plan import plan
+
+
+def of_sweep(folder, value, dropped=()):
+    """Write a table of five sizes on three hosts, three rows each, too few for a search, and return what is said."""
+    rows = [
+        {"configuration": 0, "size": float(size), "host": f"gx0{host}", "run": float(run), "y": value(size, host, run)}
+        for size in (256, 512, 1024, 2048, 4096)
+        for host in range(3)
+        for run in range(3)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "counters.parquet")
+    graph = {"scope": "a", "scope_name": "a", "p_value": None, "n_rows": 45, "reasons": [], "dropped": list(dropped)}
+    given = replace(
+        tables(
+            efficiency={},
+            units={},
+            folders=[folder],
+            searches=[SimpleNamespace(graph=graph, contributions=[])],
+        ),
+        targets={"y": [{"launches": 45, "value_sum": 64.0, "target_sum": 1.0, "name": "a"}]},
+    )
+    return [line.answer for line in plan(DatasetFacts(given)) if line.question in ("What varies", "Not searched")]
+
+
+def test_a_short_sweep_is_told_by_its_columns_and_noise_is_not(tmp_path):
+    """Of 45 rows of five sizes only that they are too few to search was said."""
+    noise = np.random.default_rng(7).normal(84, 4, (5, 3, 3))
+    few = "1 kernel, with at most 45 launches each: too few to search for causes."
+    slow_host = of_sweep(tmp_path, lambda size, host, run: (99 + size / 64 + run) * (1.18 if host == 2 else 1))
+    assert slow_host[0] == (
+        "y by size: median 105 at 256, 165 at 4096. That is 82 % of the variance of its logarithm."
+        " Then by host: 1.18 times as much at gx02 as at gx00, 18 %."
+    )
+    assert slow_host[1] == few
+    assert of_sweep(tmp_path, lambda size, host, run: noise[size.bit_length() - 9, host, run]) == [few]
+
+
+def test_columns_that_give_the_measured_value_are_said_to_be_left_out(tmp_path):
+    """Where the time follows from a column exactly, the small rest alone was told."""
+    dropped = [
+        {"feature": "rate", "kind": "leaked", "reason": "follows"},
+        {"feature": "seed", "kind": "uninformative", "reason": "constant"},
+    ]
+    said = of_sweep(tmp_path, lambda size, host, run: float(size + run), dropped)
+    assert any(
+        line.endswith("rate gives y exactly, at most with one other column: computed from it, or its cause.")
+        for line in said
+    )
