@@ -1,10 +1,13 @@
 """Fixtures of all tests."""
 
 import builtins
+import contextlib
 import gc
+import importlib
 import logging
 import os
 import shutil
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -37,11 +40,30 @@ def pytest_collection(session):
     """
     gc.disable()
     try:
+        import_in_turn(session.config)
         return (yield)
     finally:
         gc.freeze()
         gc.set_threshold(*SEARCHES)
         gc.enable()
+
+
+def import_in_turn(config):
+    """In a worker that runs all tests, import their modules from another one on than the other workers do: each finds
+    compiled what the others have imported before, while workers in step would all compile every module.
+    """
+    worker = getattr(config, "workerinput", None)
+    if worker is None or config.args != config.getini("testpaths"):
+        return
+    paths = [path for path in sorted(TESTS.rglob("test_*.py")) if not (path.parent / "__init__.py").is_file()]
+    first = int(worker["workerid"].removeprefix("gw")) * len(paths) // worker["workercount"]
+    for path in paths[first:] + paths[:first]:
+        if "fleet" in path.as_posix() and why_not_fleet():
+            continue
+        if str(path.parent) not in sys.path:
+            sys.path.insert(0, str(path.parent))
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # collection meets it again, and says it
+            importlib.import_module(path.stem)
 
 
 def pytest_sessionfinish():

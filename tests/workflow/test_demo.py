@@ -34,9 +34,8 @@ def demo(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         for name, value in tracing_environment(folder / "trace").items():
             patched.setenv(name, value)
-        run = run_snakemake(folder, "--cores", "2", "--quiet", "rules", root=checkout)
-    assert run.returncode == 0, run.stdout[-6000:]
-    run = run_snakemake(folder, "--report", "results/report.zip", root=checkout)
+        report = ("--report", "results/report.zip", "--report-after-run")  # as `causeway run` does it
+        run = run_snakemake(folder, "--cores", "2", "--quiet", "rules", *report, root=checkout)
     assert run.returncode == 0, run.stdout[-6000:]
     return folder / "results"
 

@@ -19,10 +19,10 @@ NSYS = "nsys_sqlite/nsys-ai"
 RODINIA = ("nsys_sqlite/rodinia-gaussian/report3.sqlite", "nsys_sqlite/rodinia-gaussian/report5.sqlite")
 
 
-def explained(folder, data, sources, target="kernel_variability", **causes):
-    """Return the documents by kernel's name, those of the whole dataset under `dataset`."""
+def explained(folder, data, sources, target="kernel_variability", whole=True, **causes):
+    """Return the documents by kernel's name, those of the whole dataset under `dataset` if wanted."""
     files = [next(data.glob(source)) for source in sources]
-    found = documents_of(folder, files, target, whole=True, **{"kernels_share": 0.95} | causes)
+    found = documents_of(folder, files, target, whole=whole, **{"kernels_share": 0.95} | causes)
     return {documents["graph"]["scope_name"] or "dataset": documents for documents in found}
 
 
@@ -38,8 +38,8 @@ def named(kernels, part):
 def steps_of_h100(tmp_path_factory, data):
     """Return what is found of the four kernels of the H100 job that vary most, with steps and without."""
     folders = {steps: tmp_path_factory.mktemp("h100") for steps in (True, False)}
-    sources = [f"{NSYS}/h100_2gpu_1s.sqlite"]
-    return {steps: explained(own, data, sources, steps=steps, kernels_count=4) for steps, own in folders.items()}
+    chosen = {"sources": [f"{NSYS}/h100_2gpu_1s.sqlite"], "whole": False, "kernels_count": 4}
+    return {steps: explained(own, data, steps=steps, **chosen) for steps, own in folders.items()}
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +241,7 @@ def test_a_matrix_product_takes_five_times_as_long_after_one_kernel(tmp_path, da
     them on the stream tells them apart. By hand, from the export alone: the mean after that kernel and after others.
     """
     (path,) = data.glob(f"{NSYS}/mfu_2gpu_{job}.sqlite")
-    found = explained(tmp_path, data, [f"{NSYS}/mfu_2gpu_{job}.sqlite"], steps=True, kernels_count=2)
+    found = explained(tmp_path, data, [f"{NSYS}/mfu_2gpu_{job}.sqlite"], whole=False, steps=True, kernels_count=2)
     documents = named(found, "192x192")
     row = documents["contributions"][0]
     query = """WITH ordered AS (

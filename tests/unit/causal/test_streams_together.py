@@ -2,6 +2,7 @@
 though what the next one meets tells as much, because it ran beside this one, too (tests/data/experiments/changed).
 """
 
+import functools
 import gzip
 import json
 from statistics import fmean
@@ -26,6 +27,26 @@ def beside(events, observed):
     return found
 
 
+def source_of(recording):
+    """Return the file of a recording."""
+    return RECORDED / "changed" / "h200" / f"{recording}.before.json.gz"
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory):
+    """Return a function that gives the documents of a recording's kernels, and of four streams the dataset's behind
+    them; a recording is analysed once.
+    """
+
+    @functools.cache
+    def analysed(recording):
+        folder = tmp_path_factory.mktemp(recording)
+        whole = recording == "four_streams"
+        return documents_of(folder, [source_of(recording)], "kernel_variability", whole=whole, steps=True)
+
+    return analysed
+
+
 @pytest.mark.parametrize(
     ("recording", "observed", "feature"),
     [
@@ -34,9 +55,8 @@ def beside(events, observed):
         ("small_beside_large", "nvjet_sm90_tst_96", "launches_in_flight"),
     ],
 )
-def test_what_is_in_flight_is_named_first_and_not_refuted_by_the_next_launch(tmp_path, recording, observed, feature):
-    source = RECORDED / "changed" / "h200" / f"{recording}.before.json.gz"
-    with gzip.open(source, "rt") as trace:
+def test_what_is_in_flight_is_named_first_and_not_refuted_by_the_next_launch(documents, recording, observed, feature):
+    with gzip.open(source_of(recording), "rt") as trace:
         kernels = [one for one in json.load(trace)["traceEvents"] if one.get("cat") == "kernel"]
     groups = beside(kernels, observed)
     alone = groups.pop(None)
@@ -44,8 +64,7 @@ def test_what_is_in_flight_is_named_first_and_not_refuted_by_the_next_launch(tmp
     usual = max(groups, key=lambda name: len(groups[name]))
     truth = 100 * (fmean(groups[usual]) - fmean(alone)) / mean
     assert truth > 40
-    documents = documents_of(tmp_path, [source], "kernel_variability", steps=True)
-    (own,) = [one for one in documents if observed in one["graph"]["scope_name"]]
+    (own,) = [one for one in documents(recording) if observed in (one["graph"]["scope_name"] or "")]
     first = own["contributions"][0]
     assert (first["feature"], first["verdict"]) == (feature, "supported")
     assert first["variance_percent"] > 40
@@ -67,12 +86,11 @@ def test_what_is_in_flight_is_named_first_and_not_refuted_by_the_next_launch(tmp
         assert close(first, truth)
 
 
-def test_kernels_that_differ_in_what_others_do_to_them_make_no_cause_of_all_of_them(tmp_path):
+def test_kernels_that_differ_in_what_others_do_to_them_make_no_cause_of_all_of_them(documents):
     """More launches in flight were said to lower the time of all kernels of four streams, by a quarter; of the only one
     that has enough launches they raise it. Contention makes no launch faster.
     """
-    source = RECORDED / "changed" / "h200" / "four_streams.before.json.gz"
-    *_, whole = documents_of(tmp_path, [source], "kernel_variability", whole=True, steps=True)
+    *_, whole = documents("four_streams")
     assert [row["feature"] for row in whole["contributions"]] == ["unexplained"]
     (reason,) = [one["reason"] for one in whole["graph"]["dropped"] if one["feature"] == "launches_in_flight"]
     assert reason.startswith("contention makes no launch faster")
