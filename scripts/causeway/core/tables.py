@@ -60,8 +60,8 @@ ones make the file's footer, which every reader holds, larger than what they sav
 """
 SMALL_BYTES = 1 << 16
 SMALL_ROWS = 1 << 13
-"""Size and rows of a file up to which it is decoded whole and held for the next reader, until it changes: each step
-over a small export opens its tables many times, and each time would take as long as to decode all rows.
+"""Size and rows of a file up to which its rows are decoded once and held for the next reader, until it changes: each
+step over a small export opens its tables many times, and each time would take as long as to decode all rows.
 """
 AnyParquet = TypeVar("AnyParquet", bound=CheckedParquet)
 IN_STRETCHES = ("launches", "transfers")
@@ -256,10 +256,10 @@ def write_table(
         writer.write(table)
 
 
-def open_table(path: str | Path, name: str, metadata: pq.FileMetaData | None = None) -> CheckedParquet:
+def open_table(path: str | Path, name: str) -> CheckedParquet:
     """Open a table for reading row group by row group, after the checks of `read_table`. The caller closes it.
 
-    It may lack `OPTIONAL_COLUMNS`. Its `metadata` are not read again if they are given.
+    It may lack `OPTIONAL_COLUMNS`.
 
     Raises
     ------
@@ -267,7 +267,7 @@ def open_table(path: str | Path, name: str, metadata: pq.FileMetaData | None = N
         If the file is missing, damaged, or not the table `name` of this schema version.
     """
     state = _state_of_small(path)
-    return (state and _in_memory(path, name, state)) or _opened(path, name, CheckedParquet, metadata)
+    return (state and _in_memory(path, name, state)) or _opened(path, name, CheckedParquet)
 
 
 def _state_of_small(path: str | Path) -> tuple[int, ...] | None:
@@ -284,10 +284,7 @@ def _state_of_small(path: str | Path) -> tuple[int, ...] | None:
 def _in_memory(path: str | Path, name: str, state: tuple[int, ...]) -> ParquetInMemory | None:
     """Return a small file with its rows; None of more rows: equal ones take next to nothing of a file, but memory."""
     with _opened(path, name, ParquetInMemory) as file:
-        if file.metadata.num_rows > SMALL_ROWS:
-            return None
-        file.hold()
-        return file
+        return file if file.metadata.num_rows <= SMALL_ROWS else None
 
 
 def _opened(path: str | Path, name: str, kind: type[AnyParquet], metadata: pq.FileMetaData | None = None) -> AnyParquet:

@@ -235,7 +235,6 @@ def test_rows_in_memory_are_given_as_the_file_gives_them(tmp_path, size):
     pq.write_table(rows, path, row_group_size=4)
     with CheckedParquet(path) as file:
         memory = ParquetInMemory(path)
-        memory.hold()
         for columns in (None, ["s", "a", "s", "absent"], []):
             assert memory.read(columns).equals(file.read(columns))
             assert memory.read_row_group(1, columns).equals(file.read_row_group(1, columns))

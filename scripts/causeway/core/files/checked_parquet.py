@@ -2,6 +2,8 @@
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 
 import pyarrow as pa
@@ -102,38 +104,34 @@ class CheckedParquet(pq.ParquetFile):
 
 
 class ParquetInMemory(CheckedParquet):
-    """A Parquet file whose rows are decoded once: columns and row groups are given of these. Closing it later changes
-    nothing.
-    """
+    """A Parquet file whose rows are decoded once, when any are first asked for, and held; also after it was closed."""
 
-    _rows: pa.Table
+    @cached_property
+    def _rows(self) -> pa.Table:
+        with CheckedParquet(self.path, self.metadata) as file:
+            return file.read()
 
-    def hold(self) -> None:
-        """Decode all rows and close the file; what it gives is read after this alone.
-
-        Raises
-        ------
-        TableError
-            If the file is damaged.
-        MachineError
-            If the machine cannot read it.
-        """
-        self._rows = super().read()
-        self.close()
+    @cached_property
+    def _ends(self) -> list[int]:
+        groups = range(self.metadata.num_row_groups)
+        return list(accumulate(self.metadata.row_group(group).num_rows for group in groups))
 
     def read(self, columns: Sequence[str] | None = None, **_: object) -> pa.Table:
         """Return all rows; of columns those that the file has, in the order in which they are asked for."""
         if columns is None:
             return self._rows
-        return self._rows.select([name for name in dict.fromkeys(columns) if name in self._rows.schema.names])
+        names = set(self._rows.column_names)
+        return self._rows.select([name for name in dict.fromkeys(columns) if name in names])
 
     def read_row_group(self, i: int, columns: Sequence[str] | None = None, **_: object) -> pa.Table:
-        """Return the rows of one row group."""
-        begin = sum(self.metadata.row_group(group).num_rows for group in range(i))
-        return self.read(columns).slice(begin, self.metadata.row_group(i).num_rows)
+        """Return the rows of one row group, with the columns of `read`."""
+        begin = self._ends[i - 1] if i else 0
+        return self.read(columns).slice(begin, self._ends[i] - begin)
 
     def read_row_groups(self, row_groups: Sequence[int], columns: Sequence[str] | None = None, **_: object) -> pa.Table:
-        """Return the rows of some row groups."""
+        """Return the rows of some row groups, with the columns of `read`."""
+        if list(row_groups) == list(range(len(self._ends))):
+            return self.read(columns)
         parts = [self.read_row_group(group, columns) for group in row_groups]
         return pa.concat_tables([self.read(columns).slice(0, 0), *parts]).combine_chunks()
 
@@ -144,6 +142,12 @@ class ParquetInMemory(CheckedParquet):
         columns: Sequence[str] | None = None,
         **_: object,
     ) -> Iterator[pa.RecordBatch]:
-        """Give the rows of all or some row groups in pieces of at most `batch_size`; none of a table without rows."""
+        """Give the rows of all or some row groups, as `read` does, in pieces of at most `batch_size`.
+
+        Yields
+        ------
+        RecordBatch
+            The rows and columns that were asked for; none of a table without rows.
+        """
         rows = self.read(columns) if row_groups is None else self.read_row_groups(row_groups, columns)
         return (batch for batch in rows.to_batches(batch_size) if batch.num_rows)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from causeway.core.clock import Clock
 from causeway.core.errors import TableError
+from causeway.core.files.checked_parquet import CheckedParquet
 from causeway.core.tables import STRETCH_ROWS, extremes, open_table, read_json
 from causeway.numeric.compiled import I8, U4, compiled, int32, int64
 from causeway.numeric.slice_statistics import first_fall
@@ -100,7 +101,7 @@ class TableRows:
         if not groups:
             return
         size = max(LEAST_ROWS, min(CHUNK_ROWS, CHUNK_VALUES // max(len(wanted), 1)))
-        with open_table(self.path, self.name, self._known) as file:
+        with CheckedParquet(self.path, self._known) as file:
             for group in groups:
                 row = group.row
                 before = group.first
