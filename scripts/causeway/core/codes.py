@@ -3,6 +3,7 @@ of stalls.
 """
 
 import re
+from enum import StrEnum
 
 BY_KERNEL = -1
 """Kind of copies that run as kernels, as AMD's runtime does without its DMA engines: their direction is not known."""
@@ -148,8 +149,6 @@ IN_OPERATOR = "operator: "
 
 CONSTANT_TARGET = "the target is constant"
 """How the reason begins for which causes of what does not vary are not searched for."""
-LEAKED = "leaked"
-"""Why a column is no candidate that follows from the measured value exactly."""
 NO_FEATURE = "no feature is left after preparation"
 """The reason where none of the columns can be a cause: they are constant, or say what was measured."""
 
@@ -172,3 +171,22 @@ def waits_for_engine(name: str) -> bool:
     [True, True, False]
     """
     return _ENGINE.search(name) is not None
+
+
+class Drop(StrEnum):
+    """Why a column is no candidate or no cause.
+
+    Of no information: it holds no value, does not vary, or cannot be told from the configurations. Leaked: it follows
+    from the measured value exactly, alone or with one other column; or its name says so. Definition: the target is
+    computed from it. Ruled out: what is known before any data, or an order of time, speaks against it. Refused: the
+    search named it a cause, and a later test did not.
+    """
+
+    UNINFORMATIVE = "uninformative"
+    MERGED = "merged"
+    LEAKED = "leaked"
+    LEAKED_BY_NAME = "leaked_by_name"
+    DEFINITION = "definition"
+    RULED_OUT = "ruled_out"
+    REFUSED = "refused"
+    NOT_SEARCHED = "not_searched"

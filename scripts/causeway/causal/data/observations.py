@@ -4,13 +4,12 @@ The search explains the deviation: per configuration, in standard deviations, wi
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 
 from causeway.causal.statistics.basis import normal_scores, two_valued
-from causeway.core.codes import LEAKED as LEAKED_CODE
+from causeway.core.codes import Drop as Drop
 from causeway.core.names.prior_knowledge import Knowledge, knowledge_of
 from causeway.core.schemas.launch_threads import BLOCKS
 
@@ -201,32 +200,13 @@ class Candidate:
         return normal_scores(self.values) if self.values.ndim == 1 else np.zeros(0)
 
 
-class Why(StrEnum):
-    """Why a column is no candidate or no cause.
-
-    Of no information: it holds no value, does not vary, or cannot be told from the configurations. Leaked: it follows
-    from the measured value exactly, alone or with one other column; or its name says so. Definition: the target is
-    computed from it. Ruled out: what is known before any data, or an order of time, speaks against it. Refused: the
-    search named it a cause, and a later test did not.
-    """
-
-    UNINFORMATIVE = "uninformative"
-    MERGED = "merged"
-    LEAKED = LEAKED_CODE
-    LEAKED_BY_NAME = "leaked_by_name"
-    DEFINITION = "definition"
-    RULED_OUT = "ruled_out"
-    REFUSED = "refused"
-    NOT_SEARCHED = "not_searched"
-
-
 @dataclass(frozen=True)
 class Dropped:
     """A column that is no candidate or no cause, and why, in words and as a code."""
 
     feature: str
     reason: str
-    kind: Why = Why.UNINFORMATIVE
+    kind: Drop = Drop.UNINFORMATIVE
 
 
 def weighted_median(values: np.ndarray, weights: np.ndarray) -> float:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from causeway.causal.data.feature_names import UNSEARCHED, leaked_by_name
-from causeway.causal.data.observations import FEWEST_LAUNCHES, Dropped, Feature, Observations, Why
+from causeway.causal.data.observations import FEWEST_LAUNCHES, Drop, Dropped, Feature, Observations
 from causeway.core.codes import COMMUNICATION_KERNEL
 from causeway.core.feature_registry import FEATURE_BY_NAME, MISSING_SUFFIX, MISSING_VALUES
 from causeway.core.names.prior_knowledge import Knowledge
@@ -26,7 +26,7 @@ BLOCK = ("kernel", "rank", "bin")
 """A block is what a cap takes as a whole: the rows of a kernel in a bin. Rows are chosen by blocks before any
 feature is read.
 """
-UNSEARCHED_REASON = "counters of launches with times are not searched"
+BESIDE_TIMES = "counters of launches with times are not searched"
 """Why these are no candidates."""
 
 
@@ -117,9 +117,7 @@ def unsearched_counters(path: str | Path) -> list[Dropped]:
     gives it away as the time.
     """
     names = json.loads(table_metadata(path).get(UNSEARCHED, "[]"))
-    return [
-        Dropped(name, UNSEARCHED_REASON, Why.NOT_SEARCHED) for name in names if not leaked_by_name(name, "gpu_time")
-    ]
+    return [Dropped(name, BESIDE_TIMES, Drop.NOT_SEARCHED) for name in names if not leaked_by_name(name, "gpu_time")]
 
 
 def row_blocks(path: str | Path) -> pa.Table:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import fdtrc
 
-from causeway.causal.data.observations import FEWEST_LAUNCHES, Candidate, Dropped, Observations, Why
+from causeway.causal.data.observations import FEWEST_LAUNCHES, Candidate, Drop, Dropped, Observations
 from causeway.causal.effects.evidence import ConfigurationEffect
 from causeway.causal.selection.linear_model import ALPHA
 from causeway.causal.statistics.basis import cluster_columns, group_means, medoids
@@ -204,7 +204,7 @@ def _merge(candidates: list[Candidate], columns: np.ndarray) -> tuple[list[Candi
         merged.append(Candidate(**{**head.__dict__, "members": everyone}))
         heads.append(members[0])
         dropped += [
-            Dropped(names[i], f"merged into {head.name}: they change together over the configurations", Why.MERGED)
+            Dropped(names[i], f"merged into {head.name}: they change together over the configurations", Drop.MERGED)
             for i in members[1:]
         ]
     return merged, columns[:, heads], dropped

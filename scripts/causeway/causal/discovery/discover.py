@@ -23,10 +23,10 @@ import numpy as np
 from causeway.causal.data.feature_names import HOST_RECORD
 from causeway.causal.data.observations import (
     Candidate,
+    Drop,
     Dropped,
     Feature,
     Observations,
-    Why,
     clipped_deviation,
     configuration_spread,
     standardised_deviation,
@@ -260,16 +260,16 @@ def _discover(
         refusal = f"{counted(shown_below(size, REFUSED_BELOW), 'effective sample')}, fewer than {REFUSED_BELOW:.0f}"
         return replace(outcome, n_effective=size, refusal=refusal), None
     freed = without_definition(columns, rows, scope.target, outcome.seed)
-    excluded = dict.fromkeys(freed.dropped, (DEFINITION, Why.DEFINITION))
+    excluded = dict.fromkeys(freed.dropped, (DEFINITION, Drop.DEFINITION))
     if freed.rows is not rows:  # what was computed from the target no longer follows from what is left of it
-        excluded |= dict.fromkeys(leaked_columns(columns, rows, scope.target), (LEAKED, Why.LEAKED))
+        excluded |= dict.fromkeys(leaked_columns(columns, rows, scope.target), (LEAKED, Drop.LEAKED))
     rows = freed.rows
     spread = configuration_spread(rows)
     deviation = standardised_deviation(rows, spread)
     response = clipped_deviation(deviation, rows.weight)[0]
     against = superfluous_orders(columns, rows, response, size, order_beside_record)
     against |= ruled_out(columns, rows, response, size) | clocks_of_places(columns, rows, response, size) | impossible
-    excluded |= {name: (reason, Why.RULED_OUT) for name, reason in against.items()}
+    excluded |= {name: (reason, Drop.RULED_OUT) for name, reason in against.items()}
     prepared = prepare(columns, rows, scope.target, excluded)
     if freed.explained is not None:
         prepared.notes.append(
@@ -318,7 +318,7 @@ def _discover(
     if not arrows:  # what is said to be seen holds of every candidate with as many rows
         n_effective = float(sizes[sizes >= REFUSED_BELOW].min(initial=n_effective))
         outcome = replace(outcome, n_effective=n_effective)
-        if not any(drop.kind == Why.REFUSED for drop in outcome.dropped):
+        if not any(drop.kind == Drop.REFUSED for drop in outcome.dropped):
             outcome = replace(outcome, beyond=association_beyond(stages, prepared.within, rows, controls))
     share = detectable_share(n_effective, stages.problem.n_tests)
     outcome = replace(outcome, detectable_share=share, slow=tuple(sorted(slow)))
@@ -333,7 +333,7 @@ def _searched(prepared: Prepared, rows: Observations, deviation: np.ndarray) -> 
     for _ in range(RECHECK_ROUNDS):
         effects = effects_of_time(list(prepared.within), stages, rows, deviation)
         for name, reason in effects.items():
-            prepared.drop(name, reason, Why.RULED_OUT)
+            prepared.drop(name, reason, Drop.RULED_OUT)
         if not effects and not leakage.drop_leaked(stages) and not promote_better_members(stages, prepared):
             break
         stages = run_stages(list(prepared.within), grounds, deviation)

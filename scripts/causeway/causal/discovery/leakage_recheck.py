@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from causeway.causal.data.feature_names import computed_name
-from causeway.causal.data.observations import FEWEST_ROWS, Candidate, Observations, Why
+from causeway.causal.data.observations import FEWEST_ROWS, Candidate, Drop, Observations
 from causeway.causal.preparation.exact_images import IMAGE, are_images, images_of_leaked, is_exact
 from causeway.causal.preparation.leak_attribution import LeakAttribution
 from causeway.causal.preparation.numeric_columns import NumericColumn, prepared_again
@@ -55,14 +55,13 @@ class LeakageRecheck:
         leaked |= {name: f"{IMAGE}: {source}" for name, source in images.items()}
         for name in sorted(leaked):
             if name in prepared.stand_ins:
-                prepared.drop(name, leaked[name], Why.LEAKED)
+                prepared.drop(name, leaked[name], Drop.LEAKED)
         again = False
         for candidate in prepared.within:
             if candidate.name in leaked:
                 heir = next((name for name in candidate.members if name != candidate.name), None)
-                reason = leaked[candidate.name]
                 stand_in = None if heir is None else self._candidate(heir, stages)
-                prepared.drop(candidate.name, reason, Why.LEAKED, stand_in)
+                prepared.drop(candidate.name, leaked[candidate.name], Drop.LEAKED, stand_in)
                 again = True
         return again
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from causeway.causal.data.feature_names import divided_by_time, leaked_by_name
-from causeway.causal.data.observations import Feature, Observations, Why
+from causeway.causal.data.observations import Drop, Feature, Observations
 from causeway.causal.preparation.categorical import category_candidates, differing_rows, is_repeated, ranks_of
 from causeway.causal.preparation.exact_images import IMAGE, has_time_unit, images_of_leaked, keeps_order, product_images
 from causeway.causal.preparation.leak_attribution import LeakAttribution, calculated_from
@@ -39,7 +39,7 @@ LEAKED = "follows from the measured value itself (exactly, with at most one othe
 
 
 def prepare(
-    columns: Sequence[Feature], rows: Observations, target: str, excluded: Mapping[str, tuple[str, Why]] | None = None
+    columns: Sequence[Feature], rows: Observations, target: str, excluded: Mapping[str, tuple[str, Drop]] | None = None
 ) -> Prepared:
     """Turn measured columns into candidates.
 
@@ -50,7 +50,7 @@ def prepare(
     rows : Observations
     target : str
         The target's name, e.g. `gpu_time`: a counter of that name is the target itself.
-    excluded : mapping of str to (str, Why), optional
+    excluded : mapping of str to (str, Drop), optional
         Columns that must be no candidates, with the reason.
 
     Returns
@@ -69,11 +69,11 @@ def prepare(
             prepared.drop(name, *reason)
         elif column.tier == "counter" and leaked_by_name(column.name, target):
             what = "its name says that it is the measured time itself, cycles, or a rate per time"
-            prepared.drop(name, what, Why.LEAKED_BY_NAME)
+            prepared.drop(name, what, Drop.LEAKED_BY_NAME)
             by_name += _numbers_of(column, name, rows)
         elif column.tier == "counter" and divided_by_time(column.raw):
             what = f"its name in the export, {column.raw}, says that it was divided by the measured time"
-            prepared.drop(name, what, Why.LEAKED_BY_NAME)
+            prepared.drop(name, what, Drop.LEAKED_BY_NAME)
             by_name += _numbers_of(column, name, rows)
         elif column.values.dtype == object:
             categories.append((name, column))
@@ -103,7 +103,7 @@ def leaked_columns(columns: Sequence[Feature], rows: Observations, target: str) 
     """Return the names of the columns that follow from the measured value itself, in order; arguments as of
     `prepare`.
     """
-    return [drop.feature for drop in prepare(columns, rows, target).dropped if drop.kind == Why.LEAKED]
+    return [drop.feature for drop in prepare(columns, rows, target).dropped if drop.kind == Drop.LEAKED]
 
 
 def _numbers_of(column: Feature, name: str, rows: Observations) -> list[NumericColumn]:
@@ -214,12 +214,12 @@ def _without_leaked(
             computed = np.asarray([numbers[i].is_computed for i in positions])
             leaked[positions] |= leaked_features(relations, computed, attribution.leaked_member)
     for i in np.flatnonzero(leaked):
-        prepared.drop(numbers[i].name, LEAKED, Why.LEAKED)
+        prepared.drop(numbers[i].name, LEAKED, Drop.LEAKED)
     sources = [*by_name, *(number for number, drop in zip(numbers, leaked, strict=True) if drop)]
     kept = [number for number, drop in zip(numbers, leaked, strict=True) if not drop]
     images = images_of_leaked(kept, sources)
     for name, source in images.items():
-        prepared.drop(name, f"{IMAGE}: {source}", Why.LEAKED)
+        prepared.drop(name, f"{IMAGE}: {source}", Drop.LEAKED)
     return [number for number in kept if number.name not in images]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from causeway.causal.data.observations import Candidate, Dropped, Why
+from causeway.causal.data.observations import Candidate, Drop, Dropped
 from causeway.causal.preparation.numeric_columns import NumericColumn
 
 CORRELATED = "correlation above .95"
@@ -111,7 +111,7 @@ class Prepared:
         self._merge_reasons.update(dict.fromkeys(members[1:], CORRELATED))
         self._replace(old, new)
 
-    def drop(self, name: str, reason: str, kind: Why = Why.UNINFORMATIVE, heir: Candidate | None = None) -> None:
+    def drop(self, name: str, reason: str, kind: Drop = Drop.UNINFORMATIVE, heir: Candidate | None = None) -> None:
         """Drop a column.
 
         Parameters
@@ -174,4 +174,4 @@ class Prepared:
 
 
 def _merged(name: str, head: str, why: str) -> Dropped:
-    return Dropped(name, f"merged into {head}: {why}", Why.MERGED)
+    return Dropped(name, f"merged into {head}: {why}", Drop.MERGED)

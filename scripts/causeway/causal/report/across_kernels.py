@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 
 from causeway.causal.data.feature_names import INPUT_SIZES, KERNEL_IN_FLIGHT, TOTAL_SIZES
-from causeway.causal.data.observations import Dropped, Why
+from causeway.causal.data.observations import Drop, Dropped
 from causeway.causal.data.outcome import (
     CONFIGURATION,
     REFUSED,
@@ -293,7 +293,7 @@ def _without(outcome: Outcome, lost: Mapping[str, float], n_kernels: int) -> Out
     arrows = tuple(arrow for arrow in outcome.arrows if arrow.name not in lost)
     given = [arrow for arrow in outcome.arrows if arrow.name in lost]
     dropped = [
-        Dropped(name, f"candidate cause, not significant after {n_kernels} kernels (q = {q_value:.2g})", Why.REFUSED)
+        Dropped(name, f"candidate cause, not significant after {n_kernels} kernels (q = {q_value:.2g})", Drop.REFUSED)
         for name, q_value in lost.items()
     ]
     examination = outcome.examination

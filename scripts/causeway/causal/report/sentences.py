@@ -4,7 +4,7 @@ Likewise why a graph is as it is: its reasons, and those of the columns that are
 """
 
 from causeway.causal.data.feature_names import called, capital
-from causeway.causal.data.observations import Why
+from causeway.causal.data.observations import Drop
 from causeway.causal.data.outcome import VALUE, Arrow, Association, Ends, Estimate, Node, Outcome, Scope, WhatIf
 from causeway.causal.effects.interventions import NONE
 from causeway.causal.examination.falsification import FUTURE
@@ -395,7 +395,7 @@ def nothing_sentence(outcome: Outcome) -> str:
     """
     if outcome.refusal is not None:
         return f"Inconclusive: {outcome.refusal}."
-    lost = [column for column in outcome.dropped if column.kind == Why.REFUSED]
+    lost = [column for column in outcome.dropped if column.kind == Drop.REFUSED]
     near = [f"{called(column.feature)} ({column.reason.removeprefix('candidate cause, ')})" for column in lost]
     if near:
         words = f"No cause found that holds: {', '.join(near)}; {samples_in_words(outcome.n_effective)}."
@@ -412,7 +412,7 @@ def nothing_sentence(outcome: Outcome) -> str:
         )
         if outcome.beyond is not None:
             words += f" {_goes_along(outcome.beyond, outcome.scope.target, many)}"
-    if any(column.kind == Why.NOT_SEARCHED for column in outcome.dropped):
+    if any(column.kind == Drop.NOT_SEARCHED for column in outcome.dropped):
         return f"{words.removesuffix('.')}; counters were recorded and not searched."
     return words
 

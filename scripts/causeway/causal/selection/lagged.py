@@ -29,7 +29,7 @@ import numpy as np
 from scipy.fft import dct
 from scipy.special import fdtrc
 
-from causeway.causal.data.observations import Candidate, Dropped, Observations, Why
+from causeway.causal.data.observations import Candidate, Drop, Dropped, Observations
 from causeway.causal.selection.backward import ROWS_PER_COLUMN, Stage, Stages
 from causeway.causal.selection.linear_model import ALPHA, SIGNIFICANT, bonferroni, effective_test_size, linear_model_of
 from causeway.causal.selection.problem import Problem
@@ -88,7 +88,7 @@ def without_slow_waves(
     mean, scale = (
         replace(stage, tests=[test for test in stage.tests if test.candidate not in refused]) for stage in stages.both
     )
-    dropped = tuple(Dropped(candidates[index].name, reason, Why.REFUSED) for index, reason in refused.items())
+    dropped = tuple(Dropped(candidates[index].name, reason, Drop.REFUSED) for index, reason in refused.items())
     return replace(stages, mean=mean, scale=scale), dropped
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from causeway.core.codes import ALL_LAUNCHES, CONSTANT_TARGET, GPU_TIME, LEAKED, NO_FEATURE
+from causeway.core.codes import ALL_LAUNCHES, CONSTANT_TARGET, GPU_TIME, NO_FEATURE, Drop
 from causeway.core.formatting import NANOSECONDS, count, counted, significant, time
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import of_table
@@ -469,7 +469,7 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
             lines += _not_searched(tables)
             continue
         dropped = [drop for search in tables.searches for drop in search.graph.get("dropped", ())]
-        if leaked := sorted({drop["feature"] for drop in dropped if drop["kind"] == LEAKED}):
+        if leaked := sorted({drop["feature"] for drop in dropped if drop["kind"] == Drop.LEAKED}):
             answer += f" {work_words.of_leaked(leaked, target)}"
         lines.append(ScreenLine(question=VARIES, answer=answer))
     return lines

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from causeway.causal.data.observations import Candidate, Feature, Why
+from causeway.causal.data.observations import Candidate, Drop, Feature
 from causeway.causal.preparation.numeric_columns import NumericColumn
 from causeway.causal.preparation.prepared import Prepared
 
@@ -23,7 +23,7 @@ def prepared():
     found.merge("a", {name: candidate(name) for name in "cb"})
     found.add(candidate("e"))
     found.merge("e", {"f": None})
-    found.drop("e", "leaked", Why.LEAKED)
+    found.drop("e", "leaked", Drop.LEAKED)
     found.drop("g", "constant")
     found.add(candidate("h"))
     found.add(candidate("i"), between=True)

@@ -7,7 +7,7 @@ import pytest
 from causal_documents import arrow, estimate, outcome, what_if
 from causal_tables import rows_of
 
-from causeway.causal.data.observations import Dropped, Feature, Why
+from causeway.causal.data.observations import Drop, Dropped, Feature
 from causeway.causal.data.outcome import Ends, Examination, Refutation, Scope, TimeEffect
 from causeway.causal.discovery.discover import discover
 from causeway.causal.report.across_kernels import correct
@@ -24,7 +24,7 @@ BLOCKS = what_if("block_x", "1,024", "256", (-31.2, -38.4, -21.9))
 
 
 def test_of_what_a_later_test_took_away_nobody_says_that_it_would_have_been_seen():
-    slow = Dropped("sm_clock_hz", "refused under own lags", kind=Why.REFUSED)
+    slow = Dropped("sm_clock_hz", "refused under own lags", kind=Drop.REFUSED)
     never = Dropped("copy", "constant")
     found = outcome("k", 0.4, dropped=(never, slow))
     (sentence,) = graph_document(correct([found])[0])["sentences"]

@@ -5,7 +5,7 @@ import pytest
 from causal_tables import rows_of, series
 from scipy import stats
 
-from causeway.causal.data.observations import Feature, Why
+from causeway.causal.data.observations import Drop, Feature
 from causeway.causal.data.outcome import Scope
 from causeway.causal.discovery.discover import discover
 from causeway.causal.report.across_kernels import correct
@@ -61,7 +61,7 @@ def test_what_was_refused_is_said():
     rng = np.random.default_rng(9903)
     for _ in range(20):
         outcome = searched(rng, np.sqrt(0.5) * (series(rng, N, 1, 0.99)[:, 0] + rng.standard_normal(N)))
-        if any(one.kind == Why.REFUSED for one in outcome.dropped):
+        if any(one.kind == Drop.REFUSED for one in outcome.dropped):
             break
     (sentence,) = graph_document(correct([outcome])[0])["sentences"]
     assert "time since the start of the run (refused as a drift: other slow waves of the deviation" in sentence
