@@ -6,11 +6,10 @@ tables made from an export, the source and its SHA-256.
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ import pyarrow.parquet as pq
 
 from causeway.core.codes import COPY_KINDS, KERNEL_CLASSES, MEMORY_KINDS
 from causeway.core.errors import TableError
-from causeway.core.files.checked_parquet import CheckedParquet, ParquetInMemory
+from causeway.core.files.checked_parquet import CheckedParquet
 from causeway.core.files.json_documents import ADVICE, read_json, write_json
 from causeway.core.files.whole_files import finish, partial_of
 from causeway.core.schemas import LAUNCH_SHAPE, OPEN_ENDED, OPTIONAL_COLUMNS, SCHEMA_VERSION, SCHEMAS, STATISTICS
@@ -59,11 +58,9 @@ STRETCH_ROWS = 64 * 1024
 ones make the file's footer, which every reader holds, larger than what they save.
 """
 SMALL_BYTES = 1 << 16
-SMALL_ROWS = 1 << 13
-"""Size and rows of a file up to which its rows are decoded once and held for the next reader, until it changes: each
-step over a small export opens its tables many times, and each time would take as long as to decode all rows.
+"""Size of a file up to which what was read of it, and its checked footer, are held for the next reader, until it
+changes: each step over an export asks for its kernels and configurations again, and opens its launches many times.
 """
-AnyParquet = TypeVar("AnyParquet", bound=CheckedParquet)
 IN_STRETCHES = ("launches", "transfers")
 
 
@@ -256,7 +253,7 @@ def write_table(
         writer.write(table)
 
 
-def open_table(path: str | Path, name: str) -> CheckedParquet:
+def open_table(path: str | Path, name: str) -> pq.ParquetFile:
     """Open a table for reading row group by row group, after the checks of `read_table`. The caller closes it.
 
     It may lack `OPTIONAL_COLUMNS`.
@@ -267,7 +264,7 @@ def open_table(path: str | Path, name: str) -> CheckedParquet:
         If the file is missing, damaged, or not the table `name` of this schema version.
     """
     state = _state_of_small(path)
-    return (state and _in_memory(path, name, state)) or _opened(path, name, CheckedParquet)
+    return _opened(path, name) if state is None else CheckedParquet(path, _checked_footer(path, name, state))
 
 
 def _state_of_small(path: str | Path) -> tuple[int, ...] | None:
@@ -281,14 +278,13 @@ def _state_of_small(path: str | Path) -> tuple[int, ...] | None:
 
 
 @lru_cache(maxsize=64)
-def _in_memory(path: str | Path, name: str, state: tuple[int, ...]) -> ParquetInMemory | None:
-    """Return a small file with its rows; None of more rows: equal ones take next to nothing of a file, but memory."""
-    with _opened(path, name, ParquetInMemory) as file:
-        return file if file.metadata.num_rows <= SMALL_ROWS else None
+def _checked_footer(path: str | Path, name: str, state: tuple[int, ...]) -> pq.FileMetaData:
+    with _opened(path, name) as file:
+        return file.metadata
 
 
-def _opened(path: str | Path, name: str, kind: type[AnyParquet], metadata: pq.FileMetaData | None = None) -> AnyParquet:
-    file = kind(path, metadata)
+def _opened(path: str | Path, name: str) -> pq.ParquetFile:
+    file = CheckedParquet(path)
     schema = file.schema_arrow
     facts = schema.metadata or {}
     stored = facts.get(b"causeway.table", b"?").decode()
@@ -316,8 +312,24 @@ def read_table(path: str | Path, name: str, columns: list[str] | None = None) ->
     TableError
         If the file is not the table `name` of this schema version.
     """
-    with open_table(path, name) as file:
-        return file.read(columns=columns)
+    chosen = None if columns is None else tuple(columns)
+    state = _state_of_small(path)
+    if state is None:
+        return _read(path, name, chosen)
+    table = _read_small(path, name, chosen, state)
+    if table.num_rows > STRETCH_ROWS:  # equal rows take next to nothing of a file, but all of their memory
+        _read_small.cache_clear()
+    return table
+
+
+def _read(path: str | Path, name: str, columns: Sequence[str] | None) -> pa.Table:
+    with _opened(path, name) as file:
+        return file.read(columns=None if columns is None else list(columns))
+
+
+@lru_cache(maxsize=64)
+def _read_small(path: str | Path, name: str, columns: Sequence[str] | None, state: tuple[int, ...]) -> pa.Table:
+    return _read(path, name, columns)
 
 
 def rows_if_there(folder: str | Path, name: str, columns: list[str] | None = None) -> list[dict]:

@@ -1,9 +1,7 @@
 """Parquet files of our own, read with the checksum of every page: a flipped bit is an error, never another number."""
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from itertools import accumulate
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -76,13 +74,7 @@ class CheckedParquet(pq.ParquetFile):
     read_row_group = _checked(pq.ParquetFile.read_row_group)
     read_row_groups = _checked(pq.ParquetFile.read_row_groups)
 
-    def iter_batches(
-        self,
-        batch_size: int = FEWEST_ROWS_OF_THREADS,
-        row_groups: Sequence[int] | None = None,
-        columns: Sequence[str] | None = None,
-        **options: object,
-    ) -> Iterator[pa.RecordBatch]:
+    def iter_batches(self, *args: object, **options: object) -> Iterator[pa.RecordBatch]:
         """Read as `ParquetFile` does, with checked pages.
 
         Yields
@@ -98,56 +90,6 @@ class CheckedParquet(pq.ParquetFile):
             If the machine cannot read it.
         """
         try:
-            yield from super().iter_batches(batch_size, row_groups, columns, **options)
+            yield from super().iter_batches(*args, **options)
         except DAMAGE as error:
             raise TableError(damage(self.path, error)) from None
-
-
-class ParquetInMemory(CheckedParquet):
-    """A Parquet file whose rows are decoded once, when any are first asked for, and held; also after it was closed."""
-
-    @cached_property
-    def _rows(self) -> pa.Table:
-        with CheckedParquet(self.path, self.metadata) as file:
-            return file.read()
-
-    @cached_property
-    def _ends(self) -> list[int]:
-        groups = range(self.metadata.num_row_groups)
-        return list(accumulate(self.metadata.row_group(group).num_rows for group in groups))
-
-    def read(self, columns: Sequence[str] | None = None, **_: object) -> pa.Table:
-        """Return all rows; of columns those that the file has, in the order in which they are asked for."""
-        if columns is None:
-            return self._rows
-        names = set(self._rows.column_names)
-        return self._rows.select([name for name in dict.fromkeys(columns) if name in names])
-
-    def read_row_group(self, i: int, columns: Sequence[str] | None = None, **_: object) -> pa.Table:
-        """Return the rows of one row group, with the columns of `read`."""
-        begin = self._ends[i - 1] if i else 0
-        return self.read(columns).slice(begin, self._ends[i] - begin)
-
-    def read_row_groups(self, row_groups: Sequence[int], columns: Sequence[str] | None = None, **_: object) -> pa.Table:
-        """Return the rows of some row groups, with the columns of `read`."""
-        if list(row_groups) == list(range(len(self._ends))):
-            return self.read(columns)
-        parts = [self.read_row_group(group, columns) for group in row_groups]
-        return pa.concat_tables([self.read(columns).slice(0, 0), *parts]).combine_chunks()
-
-    def iter_batches(
-        self,
-        batch_size: int = FEWEST_ROWS_OF_THREADS,
-        row_groups: Sequence[int] | None = None,
-        columns: Sequence[str] | None = None,
-        **_: object,
-    ) -> Iterator[pa.RecordBatch]:
-        """Give the rows of all or some row groups, as `read` does, in pieces of at most `batch_size`.
-
-        Yields
-        ------
-        RecordBatch
-            The rows and columns that were asked for; none of a table without rows.
-        """
-        rows = self.read(columns) if row_groups is None else self.read_row_groups(row_groups, columns)
-        return (batch for batch in rows.to_batches(batch_size) if batch.num_rows)

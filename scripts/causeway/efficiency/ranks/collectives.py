@@ -265,8 +265,11 @@ def _recorded_by_all(
 
 
 def without_offsets(times: np.ndarray) -> np.ndarray:
-    """Return ranks' times of the same events, shape (ranks, events), on the clock of the first rank, by their median
-    distance; ns.
+    """Return ranks' times of the same events on the clock of the first rank, by their median distance.
+
+    Parameters
+    ----------
+    times : ndarray of int64, shape (ranks, events), ns
     """
     apart = times - times[0]
     return times - np.round(np.median(apart, axis=1, keepdims=True)).astype(np.int64)
