@@ -176,9 +176,9 @@ def waits_for_engine(name: str) -> bool:
 class Drop(StrEnum):
     """Why a column is no candidate or no cause.
 
-    Of no information: it holds no value, does not vary, or cannot be told from the configurations. Leaked: it follows
-    from the measured value exactly, alone or with one other column; or its name says so. Definition: the target is
-    computed from it. Ruled out: what is known before any data, or an order of time, speaks against it. Refused: the
+    Of no information: it holds no value, does not vary, or follows the configurations. Leaked: it follows from the
+    measured value exactly, alone or with one other column; or its name says so. Definition: the target is computed from
+    it. Ruled out: what is known before any data, or an order of time, speaks against it. Refused: the
     search named it a cause, and a later test did not.
     """
 

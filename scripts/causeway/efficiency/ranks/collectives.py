@@ -265,7 +265,7 @@ def _recorded_by_all(
 
 
 def without_offsets(times: np.ndarray) -> np.ndarray:
-    """Return ranks' times of the same events on the clock of the first rank, by their median distance.
+    """Return ranks' times of the same events on the clock of the first rank, by their median distance; shape as given.
 
     Parameters
     ----------
