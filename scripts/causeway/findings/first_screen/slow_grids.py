@@ -16,9 +16,10 @@ SLOW_GRID = 1.5
 """Times as long as the slowest other one that the slow grid takes for its size, at least."""
 GRIDS = (
     "SELECT short_name, max_by([x, y, z], each), max(each) / max(each, 2)[2] AS times, count(*) - 1,"
-    " max_by(launches, each), round(max_by(ns, each) * (1 - 1 / times))::BIGINT FROM (SELECT *, x::DOUBLE * y * z AS"
-    " size, ns / launches / size AS each FROM (SELECT k.short_name, grid_x AS x, coalesce(grid_y, 1) AS y,"
-    " coalesce(grid_z, 1) AS z, count(*) AS launches, sum(duration_ns)::BIGINT AS ns FROM read_parquet($launches)"
+    " max_by(launches, each), round(max_by(ns, each) * (1 - 1 / times))::BIGINT FROM (SELECT *, x::DOUBLE * y * z"
+    " * threads AS size, ns / launches / size AS each FROM (SELECT k.short_name, grid_x AS x, coalesce(grid_y, 1) AS y,"
+    " coalesce(grid_z, 1) AS z, coalesce(block_x::DOUBLE * block_y * block_z, 1) AS threads, count(*) AS launches,"
+    " sum(duration_ns)::BIGINT AS ns FROM read_parquet($launches)"
     " JOIN read_parquet($configurations) USING (configuration) JOIN read_parquet($kernels) k USING (kernel)"
     " WHERE k.class::VARCHAR = 'compute' AND grid_x > 0 GROUP BY ALL)) GROUP BY short_name HAVING count(*) >= $fewest"
     " AND times >= $slow AND max(each, 2)[2] <= $apart * min(each) AND max_by(size, each) > min(size)"
@@ -27,7 +28,7 @@ GRIDS = (
 leave a device empty.
 """
 DEEP = ("matrix products", "convolution", "attention")
-"""Work of which the grid is not the size: a product's depth is not in it."""
+"""Work of which the threads are not the size: a product's depth is not in them."""
 
 
 @dataclass(frozen=True)

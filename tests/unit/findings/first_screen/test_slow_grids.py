@@ -12,8 +12,8 @@ from causeway.findings.first_screen.slow_grids import slow_grid_facts
 from causeway.findings.first_screen.words import work_words
 
 
-def launched(folder, name, of_a_block):
-    """Write ten launches of a kernel with each grid, which take so many us for each block."""
+def launched(folder, name, of_a_block, threads=None):
+    """Write ten launches of a kernel with each grid, which take so many us for each block, of so many threads."""
     grids = list(of_a_block)
     written = {
         "kernels": {"kernel": [0], "short_name": [name], "class": ["compute"]},
@@ -23,8 +23,10 @@ def launched(folder, name, of_a_block):
             "duration_ns": [us * grid * 1000 for grid, us in of_a_block.items()] * 10,
         },
     }
-    none = {"grid_y": pa.nulls(len(grids), pa.uint32()), "grid_z": pa.nulls(len(grids), pa.uint32())}
-    written["configurations"] |= none
+    others = ("grid_y", "grid_z", "block_x", "block_y", "block_z")
+    written["configurations"] |= dict.fromkeys(others, pa.nulls(len(grids), pa.uint32()))
+    if threads:
+        written["configurations"] |= {"block_x": threads} | dict.fromkeys(("block_y", "block_z"), [1] * len(grids))
     for table, columns in written.items():
         pq.write_table(pa.table(columns), folder / f"{table}.parquet")
     return slow_grid_facts(tables(folders=[folder]))
@@ -51,6 +53,11 @@ def test_a_grid_that_is_slow_for_its_size_is_said(tmp_path):
 )
 def test_what_a_grid_s_size_does_not_tell_is_not_said(name, of_a_block, tmp_path):
     assert launched(tmp_path, name, of_a_block) == []
+
+
+def test_blocks_of_more_threads_are_more_work(tmp_path):
+    assert launched(tmp_path, "stencil", {64: 10, 128: 10, 256: 20, 512: 10}, [128, 128, 256, 128]) == []
+    assert len(launched(tmp_path, "stencil", {64: 10, 128: 10, 256: 20, 512: 10}, [128] * 4)) == 1
 
 
 def copied(folder, limit, sizes):
