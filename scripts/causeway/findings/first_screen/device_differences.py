@@ -38,6 +38,8 @@ LOCATIONS = re.compile(
 """Columns that say where a row was measured, also as numbers."""
 MOST_LEVELS = 20
 """Values of a column of numbers up to which its rows are compared by them, as a sweep's are."""
+MOST_ROWS = 200_000
+"""Rows of a table up to which it is read whole and compared by these: a sweep has fewer."""
 BY_CHANCE = 1e-3
 """Chance of differences between levels, times their number, up to which they are told."""
 CLOCKS = re.compile(r"clock|freq|[mg]hz", re.IGNORECASE)
@@ -497,10 +499,12 @@ class SettingsFact:
 
 def settings_fact(tables: RunTables, target: str) -> SettingsFact | None:
     """Return the columns by whose levels the rows of an only table differ beyond chance, as those of a sweep do, each
-    after the ones before it; None without one.
+    after the ones before it; None without one, or of more than `MOST_ROWS` rows.
     """
     path = tables.folders[0] / "counters.parquet" if len(tables.folders) == 1 else Path()
-    names = list(_level_columns(path, target, numbers=True)) if path.is_file() else []
+    if not path.is_file() or pq.read_metadata(path).num_rows > MOST_ROWS:
+        return None
+    names = list(_level_columns(path, target, numbers=True))
     if not names:
         return None
     table = pq.read_table(path, columns=[target, "configuration", *names])
