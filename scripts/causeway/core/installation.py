@@ -25,9 +25,9 @@ MEMORY_POOL = {"ARROW_DEFAULT_MEMORY_POOL": "jemalloc"}
 
 def end_without_collection() -> None:
     """Let this process end without Python's search for reference cycles in all that was imported, a fifth of the time
-    of a short job: its memory goes anyway.
+    of a short job: its memory goes anyway. DuckDB would say of all its types that they leak.
     """
-    atexit.register(gc.freeze)
+    atexit.register(lambda: None if "_duckdb" in sys.modules else gc.freeze())
 
 
 def workflow_folder() -> Path:

@@ -68,3 +68,4 @@ def test_a_process_that_writes_a_log_ends_without_looking_for_cycles():
         "import atexit, gc\natexit.register(lambda: print(len(gc.get_objects()) < 100, gc.get_freeze_count() > 1000))\n"
     )
     assert said(f"{last}{JOB}pass") == "True True"
+    assert said(f"{last}{JOB}import duckdb") == "False False"  # it would say that its types leak
