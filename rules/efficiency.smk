@@ -43,11 +43,7 @@ rule measure_efficiency:
         seed=config["seed"],
         levels=json.dumps(config["levels"]),
         link_window_us=config["bins"]["link_window_us"],
-        options=[
-            text
-            for name in ("bins", "regions")
-            for text in (f"--{name}", str(config["efficiency"][name]))
-        ],
+        options=[text for name in ("bins", "regions") for text in (f"--{name}", str(config["efficiency"][name]))],
     shell:
         "{resources.mpi} -n {resources.tasks} python -m mpi4py {input.program:q} --ranks {resources.tasks} --parts {params.parts:q}"
         " --dataset {wildcards.dataset:q} --tables {params.folder:q}/tables --exports {params.exports:q} --nodes {params.nodes:q}"

@@ -95,7 +95,7 @@ def write_dataset(folder):
         call(folder, "waiting.explain_waiting", "explain_waiting", *of_dataset, str(steps)),
         call(folder, "efficiency.steps.find_steps", "find_steps", *of_dataset, 1),
         call(folder, "efficiency.ranks.find_stragglers", "find_stragglers", *of_dataset, 1),
-        call(folder, "efficiency.ranks.collective_sizes", "summarise_collectives", *of_dataset[:2]),
+        call(folder, "efficiency.ranks.collective_sizes", "summarise_collectives", *of_dataset),
         call(folder, "variability.operator_summary", "summarise_operators", "d", by_operator),
     ]
 
