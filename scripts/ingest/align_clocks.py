@@ -35,10 +35,10 @@ def write_clocks(job) -> None:
 
     clocks = align(job.wildcards.dataset, job.input.clock_tables)
     if len(clocks["exports"]) > 1:  # imported here: one export alone is aligned in less time than this import takes
+        from causeway.efficiency.ranks.clock_alignment import realigned
         from causeway.efficiency.ranks.collectives import matched
-        from causeway.efficiency.ranks.exchanges import aligned_clocks
 
-        clocks = aligned_clocks(clocks, matched(job.input.clock_tables)[0], nodes_of(job.input.clock_tables))
+        clocks = realigned(clocks, matched(job.input.clock_tables)[0], nodes_of(job.input.clock_tables))
     LOG.info("%s: %s", clocks["method"], clocks["reason"])
     write_json(clocks, job.output.clocks, schema="clocks")
 

@@ -253,7 +253,7 @@ def _recorded_by_all(
     for is_end in (True, False):
         own = {rank: rows[rows.size - fewest :] if is_end else rows[:fewest] for rank, rows in members.items()}
         ends, starts = (
-            scatter(without_offsets(np.stack([getattr(ranks[rank], name)[rows] for rank, rows in own.items()])))
+            scatter(_without_offsets(np.stack([getattr(ranks[rank], name)[rows] for rank, rows in own.items()])))
             for name in ("end", "start")
         )
         if _same_order(ranks, own) and are_common(ends, starts):
@@ -264,13 +264,8 @@ def _recorded_by_all(
     return agreeing[0][1]
 
 
-def without_offsets(times: np.ndarray) -> np.ndarray:
-    """Return ranks' times of the same events on the clock of the first rank, by their median distance; shape as given.
-
-    Parameters
-    ----------
-    times : ndarray of int64, shape (ranks, events), ns
-    """
+def _without_offsets(times: np.ndarray) -> np.ndarray:
+    """Return ranks' times of the same events on the clock of the first rank, by their median distance; ns."""
     apart = times - times[0]
     return times - np.round(np.median(apart, axis=1, keepdims=True)).astype(np.int64)
 

@@ -15,16 +15,9 @@ import numpy as np
 
 from causeway.core.clock import Clock
 from causeway.core.tables import read_json
-from causeway.efficiency.ranks.clock_alignment import FEWEST, realigned
-from causeway.efficiency.ranks.collectives import (
-    EXCHANGE,
-    OTHER,
-    SEND_RECEIVE,
-    MatchedCollectives,
-    matched,
-    without_offsets,
-)
-from causeway.efficiency.ranks.common_events import GOOD_NS, GOOD_SHARE, are_common, scatter
+from causeway.efficiency.ranks.clock_alignment import FEWEST
+from causeway.efficiency.ranks.collectives import EXCHANGE, OTHER, SEND_RECEIVE, MatchedCollectives, matched
+from causeway.efficiency.ranks.common_events import are_common, scatter
 
 UNTOLD = {SEND_RECEIVE: "sends and receives", OTHER: "collectives of an untold kind"}
 """Operations of which it is not told whether all ranks wait for all others: RCCL's kernels run what they are told, and
@@ -58,33 +51,6 @@ def with_exchanges(
                 group = replace(group, operations=operations)
         named.append(group)
     return named, notes
-
-
-def aligned_clocks(
-    document: dict, groups: Sequence[MatchedCollectives], nodes: Mapping[str, str | None] | None = None
-) -> dict:
-    """Return a document `clocks.json` with the clocks that ends of collectives give (`clock_alignment.realigned`), else
-    with those that ends of sends and receives give, where these are no exchanges as the clocks are, and keep their
-    distances while starts vary.
-    """
-    clocks = realigned(document, groups, nodes)
-    if clocks["method"] == "collective_ends" or not with_exchanges(groups, clocks)[1]:
-        return clocks
-    tried = realigned(document, [_as_exchanges(group) for group in groups], nodes)
-    return tried if tried["method"] == "collective_ends" else clocks
-
-
-def _as_exchanges(group: MatchedCollectives) -> MatchedCollectives:
-    """Return a group with sends and receives as exchanges, where their ends, by which clocks may differ at a constant,
-    vary far less than their starts; else as it is: distances that are always the same may be a pipeline's.
-    """
-    chosen = np.isin(np.array(group.operations, object), list(UNTOLD))
-    if chosen.sum() < FEWEST:
-        return group
-    ends, starts = (scatter(without_offsets(times[:, chosen])) for times in (group.end, group.start))
-    if starts <= GOOD_NS or ends > GOOD_SHARE * starts:
-        return group
-    return replace(group, operations=[EXCHANGE if word in UNTOLD else word for word in group.operations])
 
 
 def left_together(

@@ -30,7 +30,6 @@ from causeway.findings.first_screen.run_facts import (
     RunTables,
     percent_query,
 )
-from causeway.findings.first_screen.slow_grids import slow_grid_facts
 from causeway.findings.first_screen.words import run_words, work_words
 from causeway.findings.first_screen.words.recording_words import of_recording
 from causeway.findings.first_screen.work import cause_of_most, class_facts, drift_fact, kernel_facts
@@ -245,7 +244,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         total = sum(fact.total_ns for fact in classes)
         said = f"{'At their medians ' if unsure else ''}{work_words.of_work(classes, kernels)}"
         lines.append(ScreenLine(question=FILLS, answer=said, ns=total, query=query))
-    lines += [] if unsure else [*_varies(facts), *_slow_grids(tables)]
+    lines += [] if unsure else _varies(facts)
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
         for step in advice(
@@ -330,14 +329,6 @@ def _varies(facts: DatasetFacts) -> list[ScreenLine]:
     return [ScreenLine(question=VARIES, answer=said, ns=fact.cost_ns, query=fact.query)]
 
 
-def _slow_grids(tables: RunTables) -> list[ScreenLine]:
-    """Return the kernel that loses most by one of its grids."""
-    return [
-        ScreenLine(question=VARIES, answer=work_words.of_slow_grid(fact), ns=fact.cost_ns)
-        for fact in slow_grid_facts(tables)[:1]
-    ]
-
-
 def _not_searched(tables: RunTables) -> list[ScreenLine]:
     """Return how many kernels had too little data to search for causes."""
     refused = [
@@ -414,7 +405,6 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
     is_bare = asked == [RUN] or (asked == [RUN, FILLS] and lines[0].ns and not is_table)
     if is_bare and (means := counter_means(tables, MOST_MEANS)):
         lines.append(ScreenLine(question=FILLS, answer=work_words.of_means(means)))
-    lines += [] if is_table else _slow_grids(tables)
     lines += [
         ScreenLine(question=TO_DO, answer=step.words, ns=step.saved_ns or None)
         for step in map(of_rule, rule_facts(tables)[:MOST])

@@ -391,9 +391,11 @@ on their GPU, or a collective of their own, or nothing ran there before them for
 MEANS = (
     "SELECT sum(t), avg(t) FILTER (beside), avg(t) FILTER (NOT beside) FROM met GROUP BY c"
     " HAVING least(count(*) FILTER (beside), count(*) FILTER (NOT beside)) >= {fewest}"
-    " AND avg(t) FILTER (beside) >= {least} * avg(t) FILTER (NOT beside)"
+    " AND avg(t) FILTER (beside) >= {least} * avg(t) FILTER (NOT beside) AND 2 * sum(t) >= (SELECT sum(t) FROM met)"
 )
-"""Configurations with enough launches of both kinds, the former much slower: their time, and both means."""
+"""Configurations with most of the time and enough launches of both kinds, the former much slower: their time, and both
+means.
+"""
 PLACED = (
     "WITH rows AS (SELECT l.rank AS rank, l.device AS device, l.configuration AS c, l.start_ns AS start,"
     " l.duration_ns AS t"

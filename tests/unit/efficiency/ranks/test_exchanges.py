@@ -10,7 +10,7 @@ from path_pieces import pieces_of
 from causeway.core.clock import Clock
 from causeway.core.tables import read_json
 from causeway.efficiency.ranks import collectives
-from causeway.efficiency.ranks.exchanges import aligned_clocks, left_together, with_exchanges
+from causeway.efficiency.ranks.exchanges import left_together, with_exchanges
 from causeway.efficiency.ranks.find_stragglers import find_stragglers
 from causeway.efficiency.ranks.stragglers import analyse
 from causeway.waiting.graph.graph_builder import Matched
@@ -182,25 +182,3 @@ def test_what_clocks_leave_open_is_told_by_collectives_that_end_together():
     assert analyse(group, dict.fromkeys((0, 1), Clock()))["residual_ns"] == 1_000
     alone = collectives.MatchedCollectives(None, [0, 1], start[:, ::2], end[:, ::2], words[::2], np.full(3, -1))
     assert analyse(alone, dict.fromkeys((0, 1), Clock()))["residual_ns"] == 20_000
-
-
-def varying(number, rank):
-    """As `all_to_all`, with another rank last each time."""
-    return STEP * number + (500 if (number + rank) % 3 == 0 else 200), STEP * number + 550
-
-
-@pytest.mark.parametrize(("schedule", "method"), [(varying, "collective_ends"), (waiting_pipeline, "session_start")])
-def test_exchanges_align_clocks_where_starts_vary(tmp_path, schedule, method):
-    """Hosts whose clocks differ by milliseconds, without another collective, had no rank that the others wait for.
-    Stages that always end at the same distance say nothing of clocks.
-    """
-    folders = written(tmp_path, schedule)
-    document = read_json(tmp_path / "clocks.json")
-    assert aligned_clocks(document, collectives.matched(folders)[0])["method"] == "session_start", "they are right"
-    for entry in document["exports"].values():
-        entry["shift_ns"] = 0
-    clocks_known = aligned_clocks(document, collectives.matched(folders)[0])
-    assert clocks_known["method"] == method
-    if method == "collective_ends":
-        shifts = [entry["shift_ns"] for entry in clocks_known["exports"].values()]
-        assert shifts == [own - SHIFTS[0] for own in SHIFTS.values()]

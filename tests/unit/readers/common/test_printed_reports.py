@@ -90,11 +90,6 @@ REPORTS = {  # what it is, a part of what to do, text
         '"Process ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n"4","k","Threads","thread","1"\n',
     ),
     "nvprof in columns": ("a summary of nvprof", "--csv", f"{NVPROF}Time(%)      Time     Calls       Avg  Name\n"),
-    "nvprof's trace in columns": (
-        "a trace of nvprof in columns",
-        "--csv",
-        f"{NVPROF}   Start  Duration            Grid Size      Block Size     Regs*\n1.5ms  2us  (8 1 1)  (64 1 1)  16\n",
-    ),
     "nvprof's metrics": (
         "a table of nvprof's metrics",
         "ncu --csv",

@@ -13,7 +13,6 @@ from causeway.findings.first_screen.run_facts import (
     MOST_OF_RUN,
     RunFact,
 )
-from causeway.findings.first_screen.slow_grids import SlowGridFact
 from causeway.findings.first_screen.words.run_words import of_device, percent
 from causeway.findings.first_screen.work import DriftFact, TableCause, VariationFact, WorkFact
 
@@ -193,15 +192,6 @@ def of_drift(fact: DriftFact, run: RunFact) -> str:
     return (
         f"Kernels{of and f' of {of}'}{also} take {significant(fact.times)} times as long in the second half of the run"
         f" as in the first, nearly all of them: {time(fact.cost_ns)} more.{_clock(fact.clock)}"
-    )
-
-
-def of_slow_grid(fact: SlowGridFact) -> str:
-    """Return with which grid a kernel is slower, and what that costs."""
-    return (
-        f"{kernel_words(fact.kernel)}: with the grid {' x '.join(map(count, fact.grid))} it takes"
-        f" {significant(fact.times)} times as long, for its size, as with its {fact.others} other grids:"
-        f" {time(fact.cost_ns)} more in {counted(fact.launches, 'launch')}."
     )
 
 

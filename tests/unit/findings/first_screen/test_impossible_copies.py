@@ -1,0 +1,38 @@
+"""Copies that are faster than can be."""
+
+import first_screen_samples as made
+import pyarrow as pa
+import pyarrow.parquet as pq
+from first_screen_samples import MS, tables
+
+from causeway.findings.first_screen.facts import DatasetFacts
+from causeway.findings.first_screen.plan import plan
+
+
+def copied(folder, limit, sizes):
+    """Return what is told of copies to the device of 1 ms each, of so many MB."""
+    kinds = pa.array([1] * len(sizes), pa.uint8())
+    rows = {"copy_kind": kinds, "bytes": [size * 1_000_000 for size in sizes], "duration_ns": [MS] * len(sizes)}
+    rows |= {name: [0] * len(sizes) for name in ("rank", "device", "start_ns", "src_kind", "dst_kind")}
+    pq.write_table(pa.table(rows), folder / "transfers.parquet")
+    row = {"kind": 1, "bytes": sum(rows["bytes"]), "copies": len(sizes), "limit_gb_per_s": limit}
+    row |= {"duration_ns": len(sizes) * MS, "sized_ns": len(sizes) * MS}
+    parts = {part: 800 * MS * (part in ("useful", "transfers")) for part in made.efficiency()["waterfall_ns"]}
+    given = tables(folders=[folder], efficiency=made.efficiency(copies=[row], waterfall_ns=parts))
+    lines = [(line.question, line.answer) for line in plan(DatasetFacts(given))]
+    return [text for question, text in lines if question == "Recording"], [
+        text for question, text in lines if question == "Where"
+    ]
+
+
+def test_copies_that_are_faster_than_can_be_have_no_rate(tmp_path):
+    """40 PB/s was told as a fact; ten of sixty copies at 8 TB/s made the others seem faster."""
+    recording, (where, *_) = copied(tmp_path, 31.5, [24] * 50 + [8000] * 10)
+    assert recording == ["10 of 60 copies are faster than can be: sizes or times are wrong."]
+    assert "GB" not in where
+    recording, (where, *_) = copied(tmp_path, None, [24] * 50 + [8000] * 10)  # of a device whose bus is not known
+    assert recording == []
+    assert "GB/s" in where
+    assert copied(tmp_path, None, [24] * 50 + [26_000] * 10)[0] != []
+    assert copied(tmp_path, 31.5, [8000] * 50 + [70] * 6)[0][0].startswith("56 of 56 copies")
+    assert copied(tmp_path, 31.5, [24] * 5000 + [70])[0] == []  # of no weight
