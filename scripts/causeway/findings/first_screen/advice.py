@@ -220,7 +220,7 @@ def _of_idle(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     total = sum(ns for _, _, ns in fact.reasons) + fact.unknown_ns
     if 2 * fact.unknown_ns >= total and "runtime calls" not in run.recorded and run.launches >= FEWEST_REPEATS:
         steps.append(Advice(words=RECORD_CALLS, saved_ns=0))
-    if fact.gain is None or fact.gain.saved_ns < NOTICEABLE * run.elapsed_ns:
+    if fact.gain is None or fact.gain.saved_ns < NOTICEABLE * run.recorded_ns:
         return steps
     won = max(fact.gain.saved_ns, 1)
     scale = max(won * run.devices / total, 1.0) if total else 1.0  # what makes others wait wins their waiting, too
@@ -373,13 +373,13 @@ def _of_communication(fact: LossFact, run: RunFact, has_late: bool) -> list[Advi
     if fact.has_unknown_peers:
         words = "Look at when peers send: balance the stages of a pipeline, or use more and smaller microbatches."
         return [Advice(words=words, saved_ns=0)]
-    if fact.gain is None or fact.gain.saved_ns < NOTICEABLE * run.elapsed_ns:
+    if fact.gain is None or fact.gain.saved_ns < NOTICEABLE * run.recorded_ns:
         return []
     overlap = fact.overlap_ns or 0
     if overlap < NOTICEABLE * run.elapsed_ns:
         words = "Send fewer or larger messages: there is no compute to hide them behind."
         return [Advice(words=words, saved_ns=fact.gain.saved_ns)]
-    share = percent(min(overlap, fact.gain.saved_ns) / run.elapsed_ns)
+    share = percent(min(overlap, fact.gain.saved_ns) / run.recorded_ns)
     words = f"Overlap collectives with compute: up to {share} of the run."
     return [Advice(words=words, saved_ns=min(overlap, fact.gain.saved_ns))]
 

@@ -169,8 +169,8 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     tables = facts.tables
     faults = facts.faults[:MOST_FAULTS]
     lines = [ScreenLine(question=RECORDING, answer=of_recording(fact), query=fact.query) for fact in faults]
-    if any(fact.fault == SAME_RECORDING for fact in faults):
-        return lines
+    if any(fact.fault == SAME_RECORDING and 2 * fact.count > len(tables.folders) for fact in faults):
+        return lines  # most of what follows would be counted twice
     run = facts.run
     if run is None:
         return [*lines, *_of_measurements(tables)]

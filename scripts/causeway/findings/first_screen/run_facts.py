@@ -327,12 +327,15 @@ def recording_facts(tables: RunTables) -> list[RecordingFact]:
             if counts or (issue["kind"] == fault and fault in FROM_ONE):
                 query = in_document(document, "issues", index, "count", kind="integer")
                 facts.append(RecordingFact(fault=fault, count=issue["count"], of=read, table=document, query=query))
+    facts.sort(key=lambda fact: fact.fault != SAME_RECORDING)
     lost = _lost_launches(tables, read) or _unanswered_calls(tables, read)
     return [*facts, *lost, *_too_fast_copies(tables), *_of_ranks(tables), *_sparse_graphs(tables)]
 
 
 TIMES_A_BUS = 2.0
 """Times the rate of a device's bus from which a copy over it cannot be: small ones may seem a little faster."""
+TICK_NS = 1000
+"""Time by which a copy may have taken longer than its record says: some profilers write whole microseconds."""
 FASTEST_MEMORY = 25_000.0
 """GB/s from which no copy can be: more than the memory of any device moves."""
 
@@ -346,14 +349,16 @@ def too_fast(tables: RunTables) -> tuple[dict[int, int], str]:
     files = [path for path in files if path.is_file()]
     if not rows or not files:
         return {}, ""
-    limits = {row["kind"]: row["limit_gb_per_s"] for row in rows if row["limit_gb_per_s"]}
+    rows = sorted(rows, key=lambda row: row["limit_gb_per_s"] or 0.0)
+    limits = {row["kind"]: row["limit_gb_per_s"] for row in rows if row["limit_gb_per_s"]}  # the fastest bus of a kind
     buses = " ".join(f"WHEN copy_kind = {kind} THEN {TIMES_A_BUS * limit}" for kind, limit in sorted(limits.items()))
-    which = f"bytes > duration_ns * {f'CASE {buses} ELSE {FASTEST_MEMORY} END' if buses else FASTEST_MEMORY}"
+    rate = f"CASE {buses} ELSE {FASTEST_MEMORY} END" if buses else FASTEST_MEMORY
+    which = f"bytes > (duration_ns + {TICK_NS}) * {rate}"
     sums = f"SELECT copy_kind, count(*), sum(bytes) FROM read_parquet($files) WHERE {which} GROUP BY ALL"  # noqa: S608
     with closing(bounded_database()) as base:
         fast = base.execute(sums, {"files": list(map(str, files))}).fetchall()
     sizes = {kind: sum(row["bytes"] for row in rows if row["kind"] == kind) for kind, _, _ in fast}
-    copies = {kind: count for kind, count, size in fast if size >= NOTICEABLE * sizes[kind]}
+    copies = {kind: count for kind, count, size in fast if sizes[kind] and size >= NOTICEABLE * sizes[kind]}
     tables_of_run = ", ".join(f"'{'/'.join(path.parts[-4:])}'" for path in files)
     kinds = ", ".join(map(str, copies))
     return copies, f"SELECT count(*) FROM read_parquet([{tables_of_run}]) WHERE {which} AND copy_kind IN ({kinds})"  # noqa: S608

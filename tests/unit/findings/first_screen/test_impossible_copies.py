@@ -7,6 +7,7 @@ from first_screen_samples import MS, tables
 
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan
+from causeway.findings.first_screen.run_facts import too_fast
 
 
 def copied(folder, limit, sizes):
@@ -36,3 +37,17 @@ def test_copies_that_are_faster_than_can_be_have_no_rate(tmp_path):
     assert copied(tmp_path, None, [24] * 50 + [26_000] * 10)[0] != []
     assert copied(tmp_path, 31.5, [8000] * 50 + [70] * 6)[0][0].startswith("56 of 56 copies")
     assert copied(tmp_path, 31.5, [24] * 5000 + [70])[0] == []  # of no weight
+
+
+def test_a_clock_of_whole_microseconds_makes_no_copy_impossible(tmp_path):
+    """64 KiB in a recorded microsecond are 65 GB/s over a bus of 31.5: it may have taken two."""
+    rows = {
+        "copy_kind": pa.array([1] * 9 + [7], pa.uint8()),
+        "bytes": [65_536] * 9 + [4],
+        "duration_ns": [1000] * 9 + [0],
+    }
+    pq.write_table(pa.table(rows), tmp_path / "transfers.parquet")
+    row = {"kind": 1, "bytes": 9 * 65_536, "copies": 9, "limit_gb_per_s": 31.5}
+    slower = row | {"limit_gb_per_s": 2.0}  # another device of the run: the fastest counts
+    assert too_fast(tables(folders=[tmp_path], efficiency={"copies": [row, slower]}))[0] == {}
+    assert too_fast(tables(folders=[tmp_path], efficiency={"copies": [slower]}))[0] == {1: 9}

@@ -41,7 +41,7 @@ def test_of_one_recording_under_two_names_nothing_is_told():
     """Two files of one rank, named as two: "2 GPUs, 2 ranks", and record all ranks to see who is waited for."""
     issues = [{"kind": "same_recording", "count": 2, "export": None, "detail": ""}]
     (line,) = plan(DatasetFacts(tables(quality=made.quality(issues=issues), waiting=[made.wait(800)])))
-    said = "2 exports hold the same recording, which each number would count as often: keep one."
+    said = "2 exports hold the same recording, which every number counts 2 times: keep one."
     assert (line.question, line.answer) == ("Recording", said)
 
 
@@ -182,5 +182,8 @@ def test_what_is_told_of_whole_recordings_is_a_share_of_them():
     fact = UnusedFact(rank=0, device=0, ns=1500 * MS, is_behind=True, query="")
     assert run_words.of_unused(fact, whole).endswith("in the last 1.5 s of 2 s (75 %).")
     lost = LossFact(part="transfers", lost_ns=1000 * MS, gain=gain(1000))
-    assert run_words.gain_of(lost, whole) == "Without this the run is 1 s (50 %) shorter; then kernels limit it."
+    assert (
+        run_words.gain_of(lost, whole)
+        == "Without this the recording of 2 s is 1 s (50 %) shorter; then kernels limit it."
+    )
     assert run_words.gain_of(lost, run()).startswith("Without this and the waits that it causes")

@@ -9,7 +9,8 @@ FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
     "refused": lambda fact: f"One of {counted(fact.of, 'export')} could not be read and is in no number.",
     "partial": lambda fact: f"Read in part: {fact.why or 'the rest'}; what is missing is in no number.",
     "same_recording": lambda fact: (
-        f"{counted(fact.count, 'export')} hold the same recording, which each number would count as often: keep one."
+        f"{counted(fact.count, 'export')} hold the same recording, which every number counts {count(fact.count)} times:"
+        " keep one."
     ),
     "no_launches": lambda fact: "No kernel launch is in the recording: kernels are in no number.",
     "late_stamps": lambda fact: (

@@ -191,12 +191,13 @@ def reasons_in_words(fact: losses.LossFact, devices: int) -> str:
 def gain_of(fact: losses.LossFact, run: RunFact) -> str:
     """Return `of_gain` of a loss: replays are of all that is recorded, losses of the time that the ranks share."""
     whole_ns = run.recorded_ns
-    return of_gain(fact.gain, fact.lost_ns / run.devices * (whole_ns / run.elapsed_ns), whole_ns)
+    what = "run" if whole_ns == run.elapsed_ns else f"recording of {time(whole_ns)}"
+    return of_gain(fact.gain, fact.lost_ns / run.devices * (whole_ns / run.elapsed_ns), whole_ns, what)
 
 
-def of_gain(gain: losses.Gain | None, lost_ns: float, elapsed_ns: int) -> str:
-    """Return what a run wins without a loss of so many nanoseconds per device. Where that is more than the loss by a
-    hundredth of the run, it makes others wait, and their waits go with it.
+def of_gain(gain: losses.Gain | None, lost_ns: float, elapsed_ns: int, what: str = "run") -> str:
+    """Return what a run, or `what` else, wins without a loss of so many nanoseconds per device. Where that is more than
+    the loss by a hundredth of the run, it makes others wait, and their waits go with it.
     """
     if gain is None:
         return "What its removal wins is not known."
@@ -208,7 +209,7 @@ def of_gain(gain: losses.Gain | None, lost_ns: float, elapsed_ns: int) -> str:
     least = "at least " if gain.at_least else ""
     saved = f"{least}{time(gain.saved_ns)} ({percent(gain.saved_ns / elapsed_ns)}) shorter"
     limit = f"; then {LIMITS[gain.limited_by]} it" if gain.limited_by in LIMITS and not gain.at_least else ""
-    return f"Without {without} the run is {saved}{limit}."
+    return f"Without {without} the {what} is {saved}{limit}."
 
 
 def _copies(fact: losses.LossFact, devices: int) -> str:
