@@ -230,6 +230,12 @@ def test_a_column_of_kernels_may_be_called_as_profilers_call_it(tmp_path, column
     assert read(tmp_path, f"y,{column}\n1,a\n2,b\n").kernels.column("name").to_pylist() == ["a", "b"]
 
 
+SETTINGS_AND_STAMPS = (
+    "delay_us epoch_ms uptime_seconds deadline_ms ts_us created_at_ms slo_ms window_us timeout_s interval_ms start_ns"
+    " end_ns"
+).split()
+
+
 @pytest.mark.parametrize(
     ("header", "column"),
     [
@@ -248,6 +254,7 @@ def test_a_column_of_kernels_may_be_called_as_profilers_call_it(tmp_path, column
         ("name,mean_microseconds,tflops", "mean_microseconds"),
         ("gpu_ms,cpu_ms", None),
         ("timeout_ms,pcie_bytes_s", None),
+        *((f"n,{name}", None) for name in SETTINGS_AND_STAMPS),
         ("method,ns_per_run", None),
         ("", None),
     ],
