@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from first_screen_samples import tables
 
+from causeway.findings.first_screen import device_differences
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan
 
@@ -58,3 +59,25 @@ def test_columns_that_give_the_measured_value_are_said_to_be_left_out(tmp_path):
         line.endswith("rate gives y exactly, at most with one other column: computed from it, or its cause.")
         for line in said
     )
+
+
+def test_pairs_of_few_columns_are_compared_and_numbers_of_few_rows(tmp_path, monkeypatch):
+    """All pairs of 8 columns were 28 queries, of numbers in tables of any length."""
+    rows = [
+        {"configuration": 0, "measured": float(row % 2), "host": f"h{row // 2 % 2}", "y": 9.0 - 6 * (row % 4 == 3)}
+        | {f"size{number}": float(row // 4 >> number & 1) for number in range(6)}
+        for row in range(256)
+    ]
+    path = tmp_path / "counters.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    groups = []
+    shares = device_differences._level_shares
+    monkeypatch.setattr(
+        device_differences, "_level_shares", lambda base, group, *of: groups.append(group) or shares(base, group, *of)
+    )
+    (fact,) = device_differences._apart(path, "y", numbers=True)
+    # a column called as one of ours had its place
+    assert (fact.levels, fact.rows, fact.mean, fact.others) == ((("measured", "1"), ("host", "h1")), 64, 3.0, 9.0)
+    assert (len(groups), sum(len(group) > 1 for group in groups)) == (8 + 15, 15)
+    monkeypatch.setattr(device_differences, "MOST_ROWS", 255)
+    assert device_differences._apart(path, "y", numbers=True) == []
