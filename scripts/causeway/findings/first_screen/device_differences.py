@@ -5,7 +5,7 @@ communicate more slowly, and of a table of measurements which node or other plac
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import combinations
@@ -518,26 +518,32 @@ class SettingsFact:
         return math.fsum(setting.share for setting in self.settings)
 
 
-def settings_fact(tables: RunTables, target: str) -> SettingsFact | None:
+def settings_fact(tables: RunTables, target: str, left_out: Collection[str]) -> SettingsFact | None:
     """Return the columns by whose levels the rows of an only table differ beyond chance, as those of a sweep do, each
-    after the ones before it; None without one, or of more than `MOST_ROWS` rows.
+    after the ones before it, none of those `left_out`; None without one, or of more than `MOST_ROWS` rows, or of
+    several configurations, whose rows are of different work.
     """
     path = tables.folders[0] / "counters.parquet" if len(tables.folders) == 1 else Path()
     if not path.is_file() or pq.read_metadata(path).num_rows > MOST_ROWS:
         return None
-    names = list(_level_columns(path, target, numbers=True))
+    names = [name for name in _level_columns(path, target, numbers=True) if name not in left_out]
     if not names:
         return None
     table = pq.read_table(path, columns=[target, "configuration", *names])
     table = table.filter(pc.is_finite(table[target]))
+    if pc.count_distinct(table["configuration"]).as_py() != 1:
+        return None
     values = table[target].to_numpy()
     is_log = bool(values.size and values.min() > 0)
     left = np.log(values) if is_log else values
+    # where a value is missing says how a row was written, not what was set
+    names = [name for name in names if not pc.any(pc.is_null(table[name], nan_is_null=True)).as_py()]
     levels = {name: _levels(table[name]) for name in names}
-    left, degrees = left - _means(left, np.unique(table["configuration"], return_inverse=True)[1]), 0
+    levels = {name: (texts, codes) for name, (texts, codes) in levels.items() if len(texts) <= MOST_LEVELS}
+    left, degrees = left - left.mean(), 0
     whole = float(left @ left)
     settings: list[SettingFact] = []
-    while whole and len(settings) < len(names):
+    while whole and levels:
         candidates = []
         for name, (texts, codes) in levels.items():
             between = len(texts) - 1
@@ -574,7 +580,7 @@ def settings_fact(tables: RunTables, target: str) -> SettingsFact | None:
 
 def _levels(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
     """Return the levels of a column as texts, and which of them each row has."""
-    coded = pc.fill_null(column.cast(pa.string()), "absent").combine_chunks().dictionary_encode()
+    coded = column.cast(pa.string()).combine_chunks().dictionary_encode()
     return [_level(text) for text in coded.dictionary.to_pylist()], coded.indices.to_numpy()
 
 
