@@ -5,7 +5,7 @@ communicate more slowly, and of a table of measurements which node or other plac
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import combinations
@@ -40,6 +40,8 @@ MOST_LEVELS = 20
 """Values of a column of numbers up to which its rows are compared by them, as a sweep's are."""
 MOST_ROWS = 200_000
 """Rows of a table up to which it is read whole and compared by these: a sweep has fewer."""
+MOST_PAIRED = 6
+"""Columns of a table of whose pairs the levels are compared: those that differ most by themselves."""
 BY_CHANCE = 1e-3
 """Chance of differences between levels, times their number, up to which they are told."""
 CLOCKS = re.compile(r"clock|freq|[mg]hz", re.IGNORECASE)
@@ -384,46 +386,65 @@ def _apart(path: Path, target: str, numbers: bool) -> list[ApartFact]:
     if not path.is_file():
         return []
     schema = pq.read_schema(path)
-    columns = _level_columns(path, target, numbers)
-    texts = [name for name, is_number in columns.items() if not is_number]
+    columns = _level_columns(path, target, numbers and pq.read_metadata(path).num_rows <= MOST_ROWS)
+    texts = [number for number, is_number in enumerate(columns.values()) if not is_number]
     if not columns:
         return []
     clocks = [field.name for field in schema if CLOCKS.search(field.name) and pa.types.is_floating(field.type)]
-    connection = bounded_database()
     value = _quoted(target)
-    connection.execute(
-        f"CREATE TABLE rows AS SELECT {', '.join(map(_quoted, sorted({target, *columns, *clocks})))},"  # noqa: S608
-        f" {value} - avg({value}) OVER (PARTITION BY configuration) AS measured"
-        f" FROM {file_source(path)} WHERE {value} IS NOT NULL"
-    )
-    sums = f"SELECT count(*), sum({value}), sum(measured ** 2) FROM rows"  # noqa: S608
-    of, whole, squares = connection.execute(sums).fetchall()[0]
+    named = [f"{_quoted(name)}::VARCHAR AS level_{number}" for number, name in enumerate(columns)]
+    named += [f"{_quoted(name)} AS clock_{number}" for number, name in enumerate(clocks)]
     facts = []
-    groups = [*((text,) for text in texts), *combinations(columns, 2)]
-    for group in groups if squares else ():
-        named = [f"{_quoted(column)}::VARCHAR" for column in group]
-        levels = connection.execute(
-            f"SELECT {', '.join(named)}, count(*), avg({value}), sum(measured) FROM rows GROUP BY ALL"  # noqa: S608
-            f" HAVING count(*) > 1 AND count(*) < {of} ORDER BY ALL"
-        ).fetchall()
-        for *level, rows, mean, beyond in levels if len(levels) > 1 else ():
-            share = beyond**2 * of / (rows * (of - rows) * squares)
-            if share >= LEAST_APART and None not in level and _chance(share, 1, of) * len(groups) * of <= BY_CHANCE:
-                where = " AND ".join(f"{name} = ?" for name in named)
-                facts.append(
-                    ApartFact(
-                        levels=tuple(
-                            (_raw_name(schema, name), _level(text)) for name, text in zip(group, level, strict=True)
-                        ),
-                        rows=rows,
-                        of=of,
-                        mean=mean,
-                        others=(whole - rows * mean) / (of - rows),
-                        share=share,
-                        clock=_clock_there(connection, clocks, where, level),
+    with closing(bounded_database()) as connection:
+        connection.execute(
+            f"CREATE TABLE rows AS SELECT {', '.join(named)}, {value} AS measured,"  # noqa: S608
+            f" {value} - avg({value}) OVER (PARTITION BY configuration) AS beyond"
+            f" FROM {file_source(path)} WHERE {value} IS NOT NULL"
+        )
+        sums = "SELECT count(*), sum(measured), sum(beyond ** 2) FROM rows"
+        of, whole, squares = connection.execute(sums).fetchall()[0]
+        if not squares:
+            return []
+        single = [_level_shares(connection, (number,), of, squares) for number in range(len(columns))]
+        most = sorted(range(len(columns)), key=lambda number: -max((row[0] for row in single[number]), default=0.0))
+        pairs = list(combinations(sorted(most[:MOST_PAIRED]), 2))
+        groups = [*(((text,), single[text]) for text in texts)]
+        groups += [(pair, _level_shares(connection, pair, of, squares)) for pair in pairs]
+        tested = len(texts) + math.comb(len(columns), 2)
+        for group, levels in groups:
+            for share, level, rows, mean in levels:
+                if share >= LEAST_APART and _chance(share, 1, of) * tested * of <= BY_CHANCE:
+                    raw = [_raw_name(schema, list(columns)[number]) for number in group]
+                    where = " AND ".join(f"level_{number} = ?" for number in group)
+                    facts.append(
+                        ApartFact(
+                            levels=tuple(zip(raw, map(_level, level), strict=True)),
+                            rows=rows,
+                            of=of,
+                            mean=mean,
+                            others=(whole - rows * mean) / (of - rows),
+                            share=share,
+                            clock=_clock_there(connection, clocks, where, level),
+                        )
                     )
-                )
     return facts
+
+
+def _level_shares(
+    connection: Any, group: Sequence[int], of: int, squares: float
+) -> list[tuple[float, list[str], int, float]]:
+    """Return for each level of a group of columns, by number, the share of the variance that lies between its rows and
+    all others, the level, its rows and their mean; levels of one row, or of all, are left out.
+    """
+    levels = connection.execute(
+        f"SELECT {', '.join(f'level_{number}' for number in group)}, count(*), avg(measured), sum(beyond) FROM rows"  # noqa: S608
+        f" GROUP BY ALL HAVING count(*) > 1 AND count(*) < {of} ORDER BY ALL"
+    ).fetchall()
+    return [
+        (beyond**2 * of / (rows * (of - rows) * squares), level, rows, mean)
+        for *level, rows, mean, beyond in levels
+        if len(levels) > 1 and None not in level
+    ]
 
 
 def _level_columns(path: Path, target: str, numbers: bool) -> dict[str, bool]:
@@ -497,26 +518,32 @@ class SettingsFact:
         return math.fsum(setting.share for setting in self.settings)
 
 
-def settings_fact(tables: RunTables, target: str) -> SettingsFact | None:
+def settings_fact(tables: RunTables, target: str, left_out: Collection[str]) -> SettingsFact | None:
     """Return the columns by whose levels the rows of an only table differ beyond chance, as those of a sweep do, each
-    after the ones before it; None without one, or of more than `MOST_ROWS` rows.
+    after the ones before it, none of those `left_out`; None without one, or of more than `MOST_ROWS` rows, or of
+    several configurations, whose rows are of different work.
     """
     path = tables.folders[0] / "counters.parquet" if len(tables.folders) == 1 else Path()
     if not path.is_file() or pq.read_metadata(path).num_rows > MOST_ROWS:
         return None
-    names = list(_level_columns(path, target, numbers=True))
+    names = [name for name in _level_columns(path, target, numbers=True) if name not in left_out]
     if not names:
         return None
     table = pq.read_table(path, columns=[target, "configuration", *names])
     table = table.filter(pc.is_finite(table[target]))
+    if pc.count_distinct(table["configuration"]).as_py() != 1:
+        return None
     values = table[target].to_numpy()
     is_log = bool(values.size and values.min() > 0)
     left = np.log(values) if is_log else values
+    # where a value is missing says how a row was written, not what was set
+    names = [name for name in names if not pc.any(pc.is_null(table[name], nan_is_null=True)).as_py()]
     levels = {name: _levels(table[name]) for name in names}
-    left, degrees = left - _means(left, np.unique(table["configuration"], return_inverse=True)[1]), 0
+    levels = {name: (texts, codes) for name, (texts, codes) in levels.items() if len(texts) <= MOST_LEVELS}
+    left, degrees = left - left.mean(), 0
     whole = float(left @ left)
     settings: list[SettingFact] = []
-    while whole and len(settings) < len(names):
+    while whole and levels:
         candidates = []
         for name, (texts, codes) in levels.items():
             between = len(texts) - 1
@@ -553,7 +580,7 @@ def settings_fact(tables: RunTables, target: str) -> SettingsFact | None:
 
 def _levels(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
     """Return the levels of a column as texts, and which of them each row has."""
-    coded = pc.fill_null(column.cast(pa.string()), "absent").combine_chunks().dictionary_encode()
+    coded = column.cast(pa.string()).combine_chunks().dictionary_encode()
     return [_level(text) for text in coded.dictionary.to_pylist()], coded.indices.to_numpy()
 
 
@@ -572,8 +599,8 @@ def _clock_there(
 ) -> tuple[str, float, float] | None:
     """Return the clock that differs most between the rows of a level and all others, with its means."""
     changed = []
-    for clock in clocks:
-        name = _quoted(clock)
+    for number, clock in enumerate(clocks):
+        name = f"clock_{number}"
         query = f"SELECT avg({name}) FILTER ({where}), avg({name}) FILTER (NOT ({where})) FROM rows"  # noqa: S608
         there, elsewhere = connection.execute(query, [*level, *level]).fetchall()[0]
         if there and elsewhere and abs(there / elsewhere - 1) >= LEAST_CLOCK:

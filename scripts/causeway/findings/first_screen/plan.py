@@ -65,6 +65,7 @@ MOST_OUTLIERS = 3
 MOST_FAULTS = 2
 MOST_PEAKS = 3
 MOST_MEANS = 8
+_OF_TARGET = (Drop.LEAKED, Drop.LEAKED_BY_NAME, Drop.DEFINITION)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -439,7 +440,11 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
         apart = apart_fact(tables, target, numbers=True)
         cause = cause_of_most(tables)
         explained = cause.row["variance_percent"] / 100 if cause is not None else 0.0
-        settings = settings_fact(tables, target)
+        dropped = [
+            {(drop["feature"], drop["kind"]) for drop in search.graph.get("dropped", ())} for search in tables.searches
+        ]
+        of_target = {name for name, kind in set().union(*dropped) if kind in _OF_TARGET}
+        settings = settings_fact(tables, target, of_target)
         between = settings.share if settings is not None else 0.0
         unit = tables.units.get(target, "")
         is_searched = any(search.graph["p_value"] is not None for search in tables.searches)
@@ -458,8 +463,8 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
         else:
             lines += _not_searched(tables)
             continue
-        dropped = [drop for search in tables.searches for drop in search.graph.get("dropped", ())]
-        if leaked := sorted({drop["feature"] for drop in dropped if drop["kind"] == Drop.LEAKED}):
+        everywhere = set.intersection(*dropped) if dropped else set()
+        if leaked := sorted(name for name, kind in everywhere if kind == Drop.LEAKED):
             answer += f" {work_words.of_leaked(leaked, target)}"
         lines.append(ScreenLine(question=VARIES, answer=answer))
     return lines

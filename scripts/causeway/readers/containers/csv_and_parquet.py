@@ -8,6 +8,7 @@ All give `columns` (the header), `numeric` (the columns that are numbers, known 
 import codecs
 import csv
 import io
+import json
 import re
 from collections import deque
 from collections.abc import Collection, Iterator
@@ -26,6 +27,7 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.constants import MOST_COLUMNS
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.containers.csv_lines import MendedCsv, has_odd_quotations
+from causeway.readers.containers.nested_json import UNREADABLE
 from causeway.readers.containers.parquet_sizes import check_sizes
 
 BLOCK_BYTES = 8 << 20
@@ -230,7 +232,7 @@ class PlainParquet:
     bad = 0
     first_bad = ""
     unfinished = False
-    failure = None
+    failure: ExportError | None = None
 
     def __init__(self, path: Path, source: str, *_: object) -> None:
         self.source = source
@@ -296,10 +298,18 @@ class PlainJsonLines(PlainParquet):
         self.source = source
         self.path = path
         self.size = path.stat().st_size
+        self._whole = _bytes_of_whole_lines(path, self.size)
+        self.unfinished = self._whole < self.size
+        if self.unfinished:
+            self.failure = ExportError(
+                source, "the file ends in the middle of a line", "whole lines", "Write or copy it again."
+            )
+        self._schema: pa.Schema | None = None
         try:
             with self._opened() as lines:
                 _check_width(source, len(lines.schema))
-                self._name_columns(lines.schema)
+                self._schema = pa.schema([(field.name, _widest(field.type)) for field in lines.schema])
+                self._name_columns(self._schema)
         except (pa.ArrowException, OSError) as error:
             raise self._unreadable(error) from None
 
@@ -320,13 +330,33 @@ class PlainJsonLines(PlainParquet):
             raise self._unreadable(error) from None
 
     def _opened(self) -> pa.RecordBatchReader:
-        fields = pajson.ParseOptions(unexpected_field_behavior="infer")
-        return pajson.open_json(self.path, pajson.ReadOptions(block_size=BLOCK_BYTES, use_threads=False), fields)
+        fields = pajson.ParseOptions(explicit_schema=self._schema, unexpected_field_behavior="infer")
+        lines = pa.OSFile(str(self.path)).get_stream(0, self._whole)
+        return pajson.open_json(lines, pajson.ReadOptions(block_size=BLOCK_BYTES, use_threads=False), fields)
 
     def _unreadable(self, error: Exception) -> ExportError:
         fail_if_of_the_machine(error)
-        problem = "its lines are no JSON objects of one kind"
+        problem = f"its lines are no JSON objects of one kind ({clean_text(str(error)).splitlines()[0][:120]})"
         return ExportError(self.source, problem, "one JSON object a line", "Write it as a table (CSV).")
+
+
+def _bytes_of_whole_lines(path: Path, size: int) -> int:
+    """Return up to where a file of JSON lines is whole: without its last line where that has no end and is no JSON."""
+    with open(path, "rb") as handle:
+        handle.seek(max(0, size - BLOCK_BYTES))
+        last = handle.read().rpartition(b"\n")[2]
+    try:
+        json.loads(last or b"0")
+    except UNREADABLE:
+        return size - len(last)
+    return size
+
+
+def _widest(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a field of JSON that later lines fit, too, where the first have whole numbers or none."""
+    if pa.types.is_integer(kind):
+        return pa.float64()
+    return pa.string() if pa.types.is_null(kind) else kind
 
 
 def readable(column: pa.Array) -> pa.Array:

@@ -36,11 +36,13 @@ _DURATION = re.compile(
 )
 """Names of columns that hold how long something took, and in which unit."""
 _IN_UNIT = re.compile(
-    r"(?!(?:.*_)?(?:start|(?:time)?stamp|begin|end|timeout|interval|period|per)_)"
+    r"(?!(?:.*_)?(?:start|(?:time)?stamp|ts|at|epoch|begin|end|uptime|timeout|deadline|slo|delay|window|interval|period|per)_)"
     r"(?:[A-Za-z]\w*_)?(?:[num]s|(?:nano|micro|milli)?seconds)",
     re.IGNORECASE,
 )
-"""Names of columns that end in a unit of time, which are taken for a duration where nothing is named as one."""
+"""Names of columns that end in a unit of time and name no time of day and no setting, which are taken for a duration
+where nothing is named as one.
+"""
 UNITS = {"sec": "s", "seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 RENAME = "Rename them; if the first line holds values, write a header above it."

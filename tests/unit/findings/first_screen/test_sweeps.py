@@ -6,28 +6,38 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from first_screen_samples import tables
 
+from causeway.findings.first_screen import device_differences
+from causeway.findings.first_screen.device_differences import ApartFact
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan
+from causeway.findings.first_screen.words import work_words
 
 
-def of_sweep(folder, value, dropped=()):
-    """Write a table of five sizes on three hosts, three rows each, too few for a search, and return what is said."""
+def of_sweep(folder, value, dropped=(), searches=(), **columns):
+    """Write a table of five sizes on three hosts, three rows each, too few for a search, and return what is said; with
+    `columns` of each size, host and run, and what further `searches` dropped.
+    """
     rows = [
         {"configuration": 0, "size": float(size), "host": f"gx0{host}", "run": float(run), "y": value(size, host, run)}
+        | {name: of(size, host, run) for name, of in columns.items()}
         for size in (256, 512, 1024, 2048, 4096)
         for host in range(3)
         for run in range(3)
     ]
     pq.write_table(pa.Table.from_pylist(rows), folder / "counters.parquet")
-    graph = {"scope": "a", "scope_name": "a", "p_value": None, "n_rows": 45, "reasons": [], "dropped": list(dropped)}
+    graph = {"scope": "a", "scope_name": "a", "p_value": None, "n_rows": 45, "reasons": []}
     given = replace(
         tables(
             efficiency={},
             units={},
             folders=[folder],
-            searches=[SimpleNamespace(graph=graph, contributions=[])],
+            searches=[
+                SimpleNamespace(graph=graph | {"dropped": list(drops)}, contributions=[])
+                for drops in (dropped, *searches)
+            ],
         ),
         targets={"y": [{"launches": 45, "value_sum": 64.0, "target_sum": 1.0, "name": "a"}]},
     )
@@ -58,3 +68,66 @@ def test_columns_that_give_the_measured_value_are_said_to_be_left_out(tmp_path):
         line.endswith("rate gives y exactly, at most with one other column: computed from it, or its cause.")
         for line in said
     )
+
+
+def test_a_column_that_gives_the_value_of_one_kernel_alone_is_not_said_to_give_it(tmp_path):
+    dropped = [{"feature": "rate", "kind": "leaked", "reason": "follows"}]
+    said = of_sweep(tmp_path, lambda size, host, run: float(size + run), dropped, searches=[[]])
+    assert said
+    assert not any("exactly" in line for line in said)
+
+
+def by_size(size, host, run):
+    return 99.0 + size + run
+
+
+@pytest.mark.parametrize(
+    ("columns", "dropped", "first"),
+    [
+        # rows of two kernels: the larger size had the larger median, as the slower kernel had it
+        ({"configuration": lambda size, host, run: int(size > 512)}, [], None),
+        # whether a value is missing is no setting, nor are as many texts as runs
+        ({"note": lambda size, host, run: "late" if size < 1000 else None}, ["size"], None),
+        ({"note": lambda size, host, run: 1.0 if size < 1000 else (2.0, float("nan"))[size > 2000]}, ["size"], None),
+        ({"note": lambda size, host, run: f"{size}{host}{run > 0}"}, ["size"], None),
+        ({"note": lambda size, host, run: f"{size}"}, ["size"], "note"),
+        ({}, [], "size"),
+    ],
+)
+def test_settings_are_columns_of_few_values_in_rows_of_the_same_work(tmp_path, columns, dropped, first):
+    said = of_sweep(
+        tmp_path, by_size, [{"feature": name, "kind": "leaked_by_name", "reason": ""} for name in dropped], **columns
+    )
+    assert [line.split(":")[0] for line in said if " by " in line] == ([f"y by {first}"] if first else [])
+
+
+def test_long_names_and_levels_of_a_table_are_cut(tmp_path):
+    long = "x" * 500
+    said = of_sweep(tmp_path, lambda size, host, run: size + run / 9, **{long: lambda size, *_: f"{long}{size}"})
+    assert max(map(len, said)) < 300
+    told = work_words.of_apart(
+        ApartFact(levels=[(long, long)], rows=2, of=4, mean=1.0, others=2.0, share=0.9, clock=(long, 1.0, 2.0)), "y", ""
+    )
+    assert len(told) < 300
+
+
+def test_pairs_of_few_columns_are_compared_and_numbers_of_few_rows(tmp_path, monkeypatch):
+    """All pairs of 8 columns were 28 queries, of numbers in tables of any length."""
+    rows = [
+        {"configuration": 0, "measured": float(row % 2), "host": f"h{row // 2 % 2}", "y": 9.0 - 6 * (row % 4 == 3)}
+        | {f"size{number}": float(row // 4 >> number & 1) for number in range(6)}
+        for row in range(256)
+    ]
+    path = tmp_path / "counters.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    groups = []
+    shares = device_differences._level_shares
+    monkeypatch.setattr(
+        device_differences, "_level_shares", lambda base, group, *of: groups.append(group) or shares(base, group, *of)
+    )
+    (fact,) = device_differences._apart(path, "y", numbers=True)
+    # a column called as one of ours had its place
+    assert (fact.levels, fact.rows, fact.mean, fact.others) == ((("measured", "1"), ("host", "h1")), 64, 3.0, 9.0)
+    assert (len(groups), sum(len(group) > 1 for group in groups)) == (8 + 15, 15)
+    monkeypatch.setattr(device_differences, "MOST_ROWS", 255)
+    assert device_differences._apart(path, "y", numbers=True) == []

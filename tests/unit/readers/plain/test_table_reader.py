@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from reading import Read
 
+from causeway.readers.containers import csv_and_parquet
 from causeway.readers.detect import detect
 from causeway.readers.plain import table
 
@@ -230,6 +231,12 @@ def test_a_column_of_kernels_may_be_called_as_profilers_call_it(tmp_path, column
     assert read(tmp_path, f"y,{column}\n1,a\n2,b\n").kernels.column("name").to_pylist() == ["a", "b"]
 
 
+SETTINGS_AND_STAMPS = (
+    "delay_us epoch_ms uptime_seconds deadline_ms ts_us created_at_ms slo_ms window_us timeout_s interval_ms start_ns"
+    " end_ns"
+).split()
+
+
 @pytest.mark.parametrize(
     ("header", "column"),
     [
@@ -248,6 +255,7 @@ def test_a_column_of_kernels_may_be_called_as_profilers_call_it(tmp_path, column
         ("name,mean_microseconds,tflops", "mean_microseconds"),
         ("gpu_ms,cpu_ms", None),
         ("timeout_ms,pcie_bytes_s", None),
+        *((f"n,{name}", None) for name in SETTINGS_AND_STAMPS),
         ("method,ns_per_run", None),
         ("", None),
     ],
@@ -289,4 +297,25 @@ def test_lines_of_json_objects_are_a_table(tmp_path):
     rows = Read(path, tmp_path / "t", form="table", targets=("step_time_s",)).counters.to_pydict()
     assert (rows["step"], rows["step_time_s"], rows["host"]) == ([1.0, 2.0], [0.5, 0.75], ["a", None])
     path.write_text('{"y": 1}\n{"y": \n')
-    assert Read(path, tmp_path / "u", form="table").error["found"] == "its lines are no JSON objects of one kind"
+    found = Read(path, tmp_path / "u", form="table").error["found"]
+    assert found == "its lines are no JSON objects of one kind (JSON parse error: Invalid value. in row 1)"
+
+
+def test_lines_of_json_objects_that_end_within_one_are_read_up_to_it(tmp_path):
+    """A log cut in its last line was refused whole; one whose last line is whole but has no end lacks nothing."""
+    path = tmp_path / "log.jsonl"
+    whole = '{"y": 1, "host": "a"}\n{"y": 2, "host": "b"}'
+    for name, end, unfinished in (("cut", '\n{"y": 3, "ho', True), ("whole", "", False)):
+        path.write_text(whole + end)
+        export = Read(path, tmp_path / name, form="table")
+        assert export.counters.column("y").to_pylist() == [1.0, 2.0]
+        assert (export.status, export.count("unfinished_line")) == (("partial", 1) if unfinished else ("read", 0))
+
+
+def test_fields_of_json_lines_that_are_null_or_whole_at_first_are_read(tmp_path, monkeypatch):
+    """Types of the first block held for all: 1.5 behind 1, and text behind null, refused the file."""
+    monkeypatch.setattr(csv_and_parquet, "BLOCK_BYTES", 64)
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"y": 1, "host": null}\n' * 9 + '{"y": 1.5, "host": "a"}\n')
+    rows = Read(path, tmp_path / "t", form="table").counters.to_pydict()
+    assert (rows["y"], rows["host"]) == ([1.0] * 9 + [1.5], [None] * 9 + ["a"])

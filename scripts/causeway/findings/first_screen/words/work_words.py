@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from causeway.core.feature_registry import record_of
-from causeway.core.formatting import count, counted, quantity, significant, time
+from causeway.core.formatting import count, counted, elided, quantity, significant, time
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.names.work_classes import OTHER, WHOLE_GRAPHS
 from causeway.core.schemas import Row
@@ -13,7 +13,7 @@ from causeway.findings.first_screen.run_facts import (
     MOST_OF_RUN,
     RunFact,
 )
-from causeway.findings.first_screen.words.run_words import of_device, percent
+from causeway.findings.first_screen.words.run_words import LONGEST_DETAIL, of_device, percent
 from causeway.findings.first_screen.work import DriftFact, TableCause, VariationFact, WorkFact
 
 
@@ -137,6 +137,11 @@ def of_no_cause(graphs: Sequence[Row], deviation: float | None) -> str:
     return f"{nothing} But {what} with it: {percent(beyond['share'])} of the variance."
 
 
+def _cut(text: str) -> str:
+    """Return what a table calls something, in a length that a line has room for."""
+    return elided(text, LONGEST_DETAIL)
+
+
 def of_apart(fact: differences.ApartFact, target: str, unit: str) -> str:
     """Return which place of a table stands apart, by how much, and with which clock."""
     change = fact.mean / fact.others - 1 if fact.others else 0.0
@@ -144,8 +149,8 @@ def of_apart(fact: differences.ApartFact, target: str, unit: str) -> str:
     clock = ""
     if fact.clock is not None:
         name, there, elsewhere = fact.clock
-        clock = f" There {name} is {significant(there, 4)}, elsewhere {significant(elsewhere, 4)}."
-    where = ", ".join(map(" ".join, fact.levels))
+        clock = f" There {_cut(name)} is {significant(there, 4)}, elsewhere {significant(elsewhere, 4)}."
+    where = ", ".join(" ".join(_cut(text) for text in level) for level in fact.levels)
     return (
         f"{where}: mean {target} of {count(fact.rows)} rows {quantity(fact.mean, unit)},"
         f" {quantity(fact.others, unit)} in the others{by}. That is {percent(fact.share)} of the variance.{clock}"
@@ -156,15 +161,17 @@ def of_settings(fact: differences.SettingsFact, target: str, unit: str) -> str:
     """Return by which columns the rows of a table differ, and from which of their levels to which."""
     first, *others = fact.settings[:MOST_SETTINGS]
     ends = zip(first.medians, first.ends, strict=True)
-    low, high = (f"{quantity(median, unit)} at {level}" for median, level in ends)
+    low, high = (f"{quantity(median, unit)} at {_cut(level)}" for median, level in ends)
     of = " of its logarithm" if fact.is_log else ""
-    said = f"{target} by {first.column}: median {low}, {high}. That is {percent(first.share)} of the variance{of}."
+    said = (
+        f"{target} by {_cut(first.column)}: median {low}, {high}. That is {percent(first.share)} of the variance{of}."
+    )
     for setting in others:
-        least, most = setting.ends
+        least, most = (_cut(level) for level in setting.ends)
         more = f"{quantity(setting.above, unit)} more at {most} than at {least}"
         if fact.is_log:
             more = f"{significant(setting.above)} times as much at {most} as at {least}"
-        said += f" Then by {setting.column}: {more}, {percent(setting.share)}."
+        said += f" Then by {_cut(setting.column)}: {more}, {percent(setting.share)}."
     return said
 
 
