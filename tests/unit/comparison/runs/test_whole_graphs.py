@@ -2,8 +2,10 @@
 
 import sqlite3
 
+import numpy as np
 import pytest
 
+from causeway.comparison.runs import launches
 from causeway.comparison.runs.run_totals import measure
 from causeway.readers.normalise import normalise
 
@@ -47,6 +49,20 @@ def test_the_span_of_a_run_holds_its_copies(tmp_path):
     """A run of 2.96 s, most of it copies, was told to last 67.5 ms."""
     folder = write_run(tmp_path / "a", (), ((5_000, 5_100), (7_000, 7_200)), copies=((1_000, 2_000), (6_000, 9_000)))
     assert measure("a", [folder]).span_ns == 8_000
+
+
+@pytest.mark.parametrize("rows", [1, 2, 1 << 18])
+def test_graphs_and_the_kernels_beside_them_are_given_by_their_start(rows, tmp_path, monkeypatch):
+    """All kernels were given first, so that they stood for the begin of a run, and graphs for its end."""
+    monkeypatch.setattr(launches, "BATCH_ROWS", rows)
+    graphs = [(start, start + 50, 1 + start // 1000 % 2) for start in (500, 2000, 3000, 6000, 9000)]
+    kernels = [(start, start + 40) for start in (1000, 2000, 2500, 7000)]
+    run = launches.Launches("a", [write_run(tmp_path / "a", graphs, kernels)])
+    batches = list(run.batches())
+    starts = np.concatenate([batch.start for batch in batches]).tolist()
+    assert starts == sorted(start for start, *_ in [*graphs, *kernels])
+    durations = np.concatenate([batch.duration for batch in batches]).tolist()
+    assert durations == [50, 40, 40, 50, 40, 50, 50, 40, 50]
 
 
 def test_graphs_of_runs_with_other_numbers_of_them_are_not_taken_for_each_other(tmp_path):
