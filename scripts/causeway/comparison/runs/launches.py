@@ -87,6 +87,8 @@ class RunFacts:
         Exports that were not read whole, each with whether it was refused.
     thread_columns : int
         Leading values of a shape whose product is the threads of a launch; 0: not known.
+    graphs : frozenset of int
+        Kernels that are graphs recorded as a whole, without their kernels.
     span_ns : int or None
         From the first start to the last end of a rank's work, also of copies, the longest; None without a time line.
     """
@@ -100,6 +102,7 @@ class RunFacts:
     devices: dict[tuple[int, int], str | None] = field(default_factory=dict)
     incomplete: list[tuple[str, bool]] = field(default_factory=list)
     thread_columns: int = 0
+    graphs: frozenset[int] = frozenset()
     span_ns: int | None = None
 
 
@@ -135,6 +138,7 @@ class Launches:
         self._configurations = Numbers[tuple]()
         self._regions = Numbers[str]()
         self._thread_columns = 0
+        self._whole_graphs: set[int] = set()
         self._exports = []
         ranks: set[int] = set()
         self._one_kernel = names_of_one_kernel(
@@ -172,6 +176,7 @@ class Launches:
             devices={key: name for folder, *_ in self._exports for key, name in device_names(folder).items()},
             incomplete=_not_read_whole(folders),
             thread_columns=self._thread_columns,
+            graphs=frozenset(self._whole_graphs),
             span_ns=_span_ns([folder for folder, has_times in timed.items() if has_times]),
         )
 
@@ -210,6 +215,7 @@ class Launches:
         rows = read_table(folder / f"{GRAPHS}.parquet", GRAPHS, ["name", "kind", "start_ns"])
         names = _executed(rows).sort_by("start_ns")["name"].unique().to_pylist()
         kernels = [self._kernels.number(f"CUDA graph {index} of {len(names)}") for index in range(1, len(names) + 1)]
+        self._whole_graphs.update(kernels)
         return {name: self._configurations.number((kernel, WHOLE)) for name, kernel in zip(names, kernels, strict=True)}
 
     def _with_settings(self, keys: Mapping[int, tuple[int, tuple]], batch: pa.RecordBatch) -> np.ndarray:
