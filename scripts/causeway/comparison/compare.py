@@ -166,7 +166,8 @@ def _with_inputs(
         if match.baseline is not None and match.candidate is not None:
             own = before.get(names[0][match.baseline])
             other = after.get(names[1][match.candidate])
-            kept.append(replace(match, has_other_inputs=bool(own and other and own.isdisjoint(other))))
+            is_other = match.has_other_inputs or bool(own and other and own.isdisjoint(other))
+            kept.append(replace(match, has_other_inputs=is_other))
         else:
             kept.append(match)
     return kept

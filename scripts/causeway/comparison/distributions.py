@@ -95,8 +95,9 @@ def kernel_effects(
     columns: Sequence[str], sides: Sequence[Side], matches: Sequence[Match], rows: Sequence[Mapping]
 ) -> list[dict]:
     """Return by how much the same launches of each kernel changed with each grid, each value of a table's setting, and
-    on each rank of both sides: what the candidate's launches take over what they would at the baseline's means. Kernels
-    with one value, or with little time, are left out, and so are grids without an interval.
+    on each rank of both sides: what the candidate's launches take over what they would at the baseline's means, of
+    grids and values on all ranks. Kernels with one value, or with little time, are left out, and so are grids and
+    values without an interval.
 
     Parameters
     ----------
@@ -122,30 +123,50 @@ def kernel_effects(
     }
     totals = [side.main.totals_by_rank() for side in sides]
     ranks = sorted(set(sides[0].main.ranks) & set(run.ranks))
+    whole_totals = [_over_ranks(own) for own in totals]
     cells: dict[tuple[str, str], dict[str, list[tuple[float, float, float | None]]]] = {}
     for own, (other, _, _) in configuration_pairs(sides, matches).items():
         kernel, shape = run.configurations[other]
         name = run.kernels.names[kernel]
-        both = {rank: (totals[0][own, rank], totals[1][other, rank]) for rank in ranks if (other, rank) in totals[1]}
-        times = {
-            rank: (time / launches * launches_after, time_after)
-            for rank, ((launches, time), (launches_after, time_after)) in both.items()
-            if time and time_after
-        }
-        if name not in kernels or not times:
+        whole = _charged(whole_totals[0].get(own), whole_totals[1].get(other))
+        if name not in kernels or whole is None:
             continue
-        whole = np.sum(list(times.values()), axis=0)
         width = intervals.get(f"{name} | {shape_words(shape)}")
-        parts = [(column, value, whole, width) for column, value in _values(columns, shape).items()]
-        parts += [("rank", str(rank), time, None) for rank, time in times.items() if len(ranks) > 1]
+        values = _values(columns, shape) if width is not None else {}
+        parts = [(column, value, whole, width) for column, value in values.items()]
+        for rank in ranks if len(ranks) > 1 else ():
+            time = _charged(totals[0].get((own, rank)), totals[1].get((other, rank)))
+            if time is not None:
+                parts.append(("rank", str(rank), time, None))
         for column, value, (charged, spent), half in parts:
-            if column != "grid" or half is not None:
-                cells.setdefault((name, column), {}).setdefault(value, []).append((charged, spent, half))
+            cells.setdefault((name, column), {}).setdefault(value, []).append((charged, spent, half))
     return [
         _effect(name, column, value, by_value[value])
         for (name, column), by_value in cells.items()
         for value in (by_value if len(by_value) > 1 else ())
     ]
+
+
+def _over_ranks(totals: Mapping[tuple[int, int], tuple[int, int]]) -> dict[int, tuple[int, int]]:
+    """Return launches and time, ns, by configuration, of `Run.totals_by_rank`."""
+    sums: dict[int, tuple[int, int]] = {}
+    for (configuration, _), (launches, time) in totals.items():
+        before = sums.get(configuration, (0, 0))
+        sums[configuration] = before[0] + launches, before[1] + time
+    return sums
+
+
+def _charged(before: tuple[int, int] | None, after: tuple[int, int] | None) -> tuple[float, int] | None:
+    """Return what the candidate's launches take at the baseline's mean, and what they take, ns; None without either.
+
+    Parameters
+    ----------
+    before, after : (int, int) or None
+        Launches and their time, ns.
+    """
+    if before is None or after is None or not (before[1] and after[1]):
+        return None
+    return before[1] / before[0] * after[0], after[1]
 
 
 def _values(columns: Sequence[str], shape: Sequence) -> dict[str, str]:

@@ -188,7 +188,10 @@ def _left_out(export: Mapping) -> list[str]:
 
 
 def _fewer_launches(rows: Sequence[Mapping]) -> list[str]:
-    """Return that one run launched the kernels of both far less often than the other, if it did, also in a step."""
+    """Return that one run launched the kernels of both far less often than the other, if it did.
+
+    A longer candidate lacks nothing where its steps have as many launches; a shorter one may have ended early.
+    """
     both = [
         [row[f"{side}_launches"] for side in ("baseline", "candidate")]
         for row in rows
@@ -201,7 +204,8 @@ def _fewer_launches(rows: Sequence[Mapping]) -> list[str]:
         if row["metric"] == "step" and row["baseline_launches"]
     ]
     by_step = [n / of for n, of in zip(counts, steps[0], strict=True)] if steps else counts
-    if any(min(each) >= FEWEST_LAUNCHES * max(each) for each in (counts, by_step)):
+    looked_at = (counts, by_step) if counts[1] > counts[0] else (counts,)
+    if any(min(each) >= FEWEST_LAUNCHES * max(each) for each in looked_at):
         return []
     of_steps = f"in {steps[0][0]:,} and {steps[0][1]:,} steps" if steps else "and no steps are known"
     return [

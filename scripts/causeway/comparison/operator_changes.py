@@ -91,7 +91,8 @@ def compare_operators(
             if not run_calls.gpu_time_ns or run.has_graphs
         ]
         if without:
-            return Operators([], None, {}, _no_operators(without) if len(without) < len(every) else [])
+            has_unused = any(run_calls.gpu_time_ns for run_calls in every)
+            return Operators([], None, {}, _no_operators(without) if has_unused else [])
         unshaped = [run_calls.dataset for run_calls in every if not run_calls.has_shapes]
         by_type = not unshaped and all(run_calls.has_types for run_calls in every)
         by_operator = [

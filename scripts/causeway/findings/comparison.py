@@ -238,10 +238,10 @@ def _no_change(document: Row, rows: Sequence[Row], *, is_small: bool) -> list[Fi
     is_one = shared is not None and shared["is_all"]
     if is_one:
         headline = f"{subject} and {short(baseline)} are the same recording: there are no two runs to compare."
-    other = _other_work_percent(document, rows)
-    also = "" if other is None else f" Other launches and kernels change the GPU time by {changed_by(other)}."
+    other = _other_work(document, rows)
+    also = "" if other is None else f" Other launches and kernels change the GPU time by {_other_amount(*other)}."
     if other is not None:
-        headline = f"{headline.rstrip('.')} for the same launches; {OTHER_LAUNCHES.format('', changed_by(other))}"
+        headline = f"{headline.rstrip('.')} for the same launches; {OTHER_LAUNCHES.format('', _other_amount(*other))}"
     for index, row in enumerate(rows):
         if row["level"] == "run" and row["metric"] == "time_per_launch":
             state = "the same within noise" if row["verdict"] == "same" else UNDECIDED
@@ -309,28 +309,34 @@ def _changed_work(document: Row, rows: Sequence[Row]) -> list[Finding]:
     """Return that launches and kernels of one side alone change the GPU time, which no claim on the same launches
     holds; nothing where they change less than `NOTICEABLE` of it.
     """
-    percent = _other_work_percent(document, rows)
-    if percent is None:
+    other = _other_work(document, rows)
+    if other is None:
         return []
+    percent, factor = other
+    amount = _other_amount(percent, factor)
     baseline, candidate = _datasets(document)
     path = f"{_folder(document)}/comparison.json"
     parts = " + ".join(value_at("change_ns", part, kind="integer") for part in OTHER_PARTS)
     before = value_at("baseline", "gpu_time_ns", kind="integer")
+    if factor == 1:
+        change = f"(100 * ({parts}))::DOUBLE / {before}"
+    else:
+        change = f"100 * (({before} + {parts})::DOUBLE / {factor:.17e} - {before}) / {before}"
     gpu_times = " to ".join(time(document[side]["gpu_time_ns"]) for side in ("baseline", "candidate"))
     finding = Finding(
         **_facts(document, "other_work"),
         subject=short(candidate),
         quantity="GPU time of launches and kernels of one side alone",
         effect=Effect(value=percent, unit="percent"),
-        headline=f"{short(candidate)}: {OTHER_LAUNCHES.format(f' than in {short(baseline)}', changed_by(percent))}",
+        headline=f"{short(candidate)}: {OTHER_LAUNCHES.format(f' than in {short(baseline)}', amount)}",
         sentence=(
-            f"From {baseline} to {candidate} the GPU time goes from {gpu_times}: {changed_by(percent)} by launches,"
+            f"From {baseline} to {candidate} the GPU time goes from {gpu_times}: {amount} by launches,"
             " configurations and kernels that only one of them has."
         ),
         verdict=SUPPORTED,
         evidence=Evidence(
             table=path,
-            query=within(path, f"(100 * ({parts}))::DOUBLE / {before}"),
+            query=within(path, change),
             value=percent,
         ),
         assumption=document["assumption"],
@@ -339,16 +345,26 @@ def _changed_work(document: Row, rows: Sequence[Row]) -> list[Finding]:
     return [finding]
 
 
-def _other_work_percent(document: Row, rows: Sequence[Row]) -> float | None:
-    """Return by how much launches and kernels of one side alone change the baseline's GPU time, in percent; None where
-    that is less than `NOTICEABLE`, as a whole or in a step or for a GPU: a longer recording does no other work, and
-    neither do more GPUs. No change of the same launches holds it.
+def _other_work(document: Row, rows: Sequence[Row]) -> tuple[float, float] | None:
+    """Return by how much launches and kernels of one side alone change the baseline's GPU time, in percent, and by what
+    the candidate's is divided before: 1, or its factor of steps and GPUs where that leaves less of a change.
+
+    None where that is less than `NOTICEABLE`: a longer recording does no other work, and neither do more GPUs. No
+    change of the same launches holds it.
     """
     before = document["baseline"]["gpu_time_ns"]
     other = sum(document["change_ns"][part] for part in OTHER_PARTS)
     gpus = [sum(model["number"] for model in document[side]["devices"]) for side in ("baseline", "candidate")]
     steps = [(row["baseline_launches"], row["candidate_launches"]) for row in rows if row["metric"] == "step"]
     more = math.prod(after / before for before, after in (gpus, *steps) if before and after)
-    if not before or any(abs((before + other) / of - before) < NOTICEABLE * before for of in (1, more)):
+    if not before:
         return None
-    return 100 * other / before
+    factor = min((1.0, more), key=lambda of: abs((before + other) / of - before))
+    if abs((before + other) / factor - before) < NOTICEABLE * before:
+        return None
+    return 100 * other / before if factor == 1 else 100 * ((before + other) / factor - before) / before, factor
+
+
+def _other_amount(percent: float, factor: float) -> str:
+    """Return what other work changes in words; `percent` and `factor` as `_other_work` gives them."""
+    return changed_by(percent) + ("" if factor == 1 else ", for as many steps and GPUs")

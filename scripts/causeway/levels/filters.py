@@ -36,12 +36,14 @@ from causeway.core.tables import (
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.events.event_blocks import kernel_columns
 
-FIXED_CLASSES = {"calls": "call", "mpi": "mpi", "ranges": "range", "samples": "sample"}
+GRAPHS = "graphs"
+"""Executions of whole graphs, which are ranges, too: they are kept with these, and counted among them."""
+FIXED_CLASSES = {"calls": "call", "mpi": "mpi", "ranges": "range", "samples": "sample", GRAPHS: "range"}
 """Class of all rows of a table; that of a launch or of counters is its kernel's, a transfer is a `copy` or a
 `memset`.
 """
 EVENT_TABLES = ("launches", "transfers", "counters", *FIXED_CLASSES)
-CLASSES = ("compute", "communication", "memory", "copy", "memset", *FIXED_CLASSES.values())
+CLASSES = ("compute", "communication", "memory", "copy", "memset", *dict.fromkeys(FIXED_CLASSES.values()))
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def reduce_export(
         "export": folder.name,
         "ranks": whole["ranks"],
         "keep": [dict(entry) for entry in settings],
-        "tables": {name: reduction.numbers() for name, reduction in reduced.items()},
+        "tables": {name: reduction.numbers() for name, reduction in reduced.items() if name != GRAPHS},
         "bytes": {"before": _bytes(folder), "kept": _bytes(partial)},
     }
     write_json(document, partial / "filter.json", schema="filter")
@@ -173,11 +175,11 @@ class _Reduction:
     rows : int
         Those that are kept.
     ranks : set of int
-        With launches, transfers or counters that are kept.
+        With launches, transfers, counters or whole graphs that are kept.
     streams : dict of int to set
         By rank, device and stream of launches that are kept.
     first_ns, last_ns : int or None
-        First start and last end on the export's clock, of launches and transfers that are kept.
+        First start and last end on the export's clock, of launches, transfers and whole graphs that are kept.
     """
 
     def __init__(self, folder: Path, name: str, clauses: Sequence[Clause], clock: Clock) -> None:
@@ -279,7 +281,7 @@ class _Reduction:
     def _note(self, kept: pa.RecordBatch) -> None:
         """Remember what the capabilities report of the kept rows."""
         self.rows += kept.num_rows
-        if not kept.num_rows or self.name not in ("launches", "transfers", "counters"):
+        if not kept.num_rows or self.name not in ("launches", "transfers", "counters", GRAPHS):
             return
         self.ranks |= set(pc.unique(kept.column("rank")).to_pylist())
         if self.name == "counters":

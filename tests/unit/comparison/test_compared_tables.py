@@ -17,7 +17,7 @@ from variability_tables import write_export
 SIZES = {64: 30.0, 4096: 200.0}
 
 
-def write_table_of(folder, seed, share, factors=None, unit="us", n=1200, **columns):
+def write_table_of(folder, seed, share, factors=None, unit="us", n=1200, rank=0, **columns):
     """Write a table of one kernel, of which `share` of the rows are large; times in µs, by size times its factor."""
     rng = np.random.default_rng(seed)
     rows = np.where(rng.random(n) < share, 4096, 64)
@@ -27,10 +27,10 @@ def write_table_of(folder, seed, share, factors=None, unit="us", n=1200, **colum
     kinds = {name: pa.string() if isinstance(values[0], str) else pa.float64() for name, values in names.items()}
     write_export(
         folder / "e0",
-        counters={"launch": range(n), "configuration": [0] * n, "rank": [0] * n, **names},
+        counters={"launch": range(n), "configuration": [0] * n, "rank": [rank] * n, **names},
         configurations=[("norm", {})],
         extra=[pa.field(name, kinds[name], metadata=raw[name]) for name in names],
-        ranks=[0],
+        ranks=[rank],
     )
     path = folder / "e0" / "capabilities.json"
     path.write_text(json.dumps(read_json(path) | {"kind": "table"}), encoding="utf-8")
@@ -66,19 +66,26 @@ def test_the_value_of_a_setting_that_changed_is_known_with_its_interval(tmp_path
     assert effects["64"]["low_percent"] < 0 < effects["64"]["high_percent"]
 
 
-def test_the_place_that_changed_is_known_where_its_rows_are_too_few_for_an_interval(tmp_path):
-    """Of 24 places with 20 rows each that of 25 % more was not told."""
-    places = {"node": [f"n{row % 4}" for row in range(480)], "gpu": [f"g{row // 4 % 6}" for row in range(480)]}
-    tables = [write_table_of(tmp_path / name, 1, 0.0, n=480, **places) for name in "ab"]
-    path = tables[1] / "counters.parquet"
-    table = read_table(path, "counters")
-    times = table.column("duration_us").to_numpy() * np.where(np.array(places["node"]) == "n2", 1.25, 1.0)
-    index = table.schema.get_field_index("duration_us")
-    pa.parquet.write_table(table.set_column(index, table.schema.field(index), pa.array(times)), path)
-    effects = [row for row in compared(tmp_path, *tables)[0]["effects"] if row["column"] == "node"]
-    changes = {row["value"]: round(row["change_percent"], 2) for row in effects}
-    assert changes == {"n0": 0.0, "n1": 0.0, "n2": 25.0, "n3": 0.0}
-    assert {row["low_percent"] for row in effects} == {None}
+def test_a_setting_that_changed_is_known_where_the_runs_share_no_rank(tmp_path):
+    tables = write_table_of(tmp_path / "a", 1, 0.5), write_table_of(tmp_path / "b", 2, 0.5, {4096: 1.25}, rank=1)
+    changes = {row["value"]: row["change_percent"] for row in compared(tmp_path, *tables)[0]["effects"]}
+    assert changes == {"64": pytest.approx(0, abs=0.5), "4096": pytest.approx(25, abs=0.5)}
+
+
+def test_values_whose_rows_are_too_few_for_an_interval_are_no_effects(tmp_path):
+    """Of four rows each, which scatter by 5 %, chance was told as an effect."""
+    rng = np.random.default_rng(3)
+    sizes = {"size": [f"s{row % 6}" for row in range(24)]}
+    tables = [write_table_of(tmp_path / name, 1, 0.0, n=24, **sizes) for name in "ab"]
+    for folder in tables:
+        path = folder / "counters.parquet"
+        table = read_table(path, "counters")
+        index = table.schema.get_field_index("duration_us")
+        times = pa.array(30.0 * rng.normal(1, 0.05, 24))
+        pa.parquet.write_table(table.set_column(index, table.schema.field(index), times), path)
+    document = compared(tmp_path, *tables)[0]
+    assert document["settings"]["columns"] == ["size"]
+    assert document["effects"] == []
 
 
 def test_quantiles_are_those_of_the_rows_and_tell_a_tail(tmp_path):

@@ -167,7 +167,9 @@ def of_steps(baseline, candidate):
         ([of_kernel(900, 900), of_kernel(900, 1, metric="variability")], None),
         ([], None),
         # of a longer recording with as many launches in a step nothing is missing
-        ([of_kernel(900, 90), of_steps(100, 10)], None),
+        ([of_kernel(90, 252), of_steps(10, 28)], None),
+        # a candidate that ended early has as many launches in a step, too
+        ([of_kernel(900, 27), of_steps(99, 3)], "27 times by the candidate, in 99 and 3 steps"),
         ([of_kernel(900, 90), of_steps(100, 90)], "90 times by the candidate, in 100 and 90 steps"),
         ([of_kernel(900, 90)], "and no steps are known"),
     ],

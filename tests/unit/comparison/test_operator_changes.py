@@ -4,6 +4,7 @@ what was planted and pandas on what was written.
 
 import html
 import re
+from dataclasses import replace
 
 import kineto_pair
 import pandas as pd
@@ -11,6 +12,9 @@ import pytest
 from kineto_pair import STEPS, write_trace
 
 from causeway.comparison.compare import run
+from causeway.comparison.operator_changes import compare_operators
+from causeway.comparison.runs.run_totals import measure
+from causeway.comparison.sides import Side
 from causeway.core.results import read_comparisons
 from causeway.core.tables import read_json, read_table, write_table
 from causeway.findings.comparison import comparison_findings
@@ -46,7 +50,7 @@ class Pair:
     def __init__(self, home, sides, with_steps=True):
         self.home = home
         self.truth = []
-        folders = {}
+        self.folders = folders = {}
         steps = {}
         for name, given in sides.items():
             folder = home / name
@@ -171,6 +175,14 @@ def test_findings_name_the_operators_and_queries_that_give_their_numbers(makers)
     assert f"aten::mm {INPUTS['large']} is slower per call than in before" in " ".join(headlines)
     given = answers([one.evidence.query for one in found], makers.home)
     assert all(same(given[one.evidence.query], one.evidence.value) for one in found)
+
+
+def test_that_operators_are_not_compared_is_said_also_where_both_runs_recorded_whole_graphs(makers):
+    runs = {name: measure(name, folders) for name, folders in makers.folders.items()}
+    sides = [Side([replace(run, graphs=frozenset({0}))]) for run in runs.values()]
+    (gap,) = compare_operators(sides, makers.folders, {}, CHOICES, 1).gaps
+    assert "Operators are not compared" in gap
+    assert "whole graphs" in gap
 
 
 def test_without_recorded_shapes_operators_are_compared_by_name_and_that_is_said(tmp_path):

@@ -209,6 +209,21 @@ def test_nothing_left_is_no_crash_and_the_same_twice_gives_the_same_bytes(tmp_pa
     ]
 
 
+@pytest.mark.parametrize("keep", [{"classes": ["range"], "ranks": [1]}, {"max_duration_us": 30}, {"classes": ["copy"]}])
+def test_executions_of_whole_graphs_are_kept_with_their_ranges(keep, tmp_path):
+    """All stayed as work of the devices, while their ranges were dropped."""
+    folder = write_case(tmp_path / "0", 50)
+    columns = ["start_ns", "duration_ns", "rank"]
+    ranges = read_table(folder / "ranges.parquet", "ranges", columns).to_pydict()
+    write_table(table_of("graphs", ranges), folder / "graphs.parquet", "graphs")
+    document = reduce(folder, tmp_path / "a", [keep])
+    graphs = read_table(tmp_path / "a" / "graphs.parquet", "graphs", columns)
+    assert graphs.num_rows < 50
+    assert graphs.to_pydict() == read_table(tmp_path / "a" / "ranges.parquet", "ranges", columns).to_pydict()
+    assert "graphs" not in document["tables"]  # an execution is counted once
+    assert read_json(tmp_path / "a" / "capabilities.json")["tables"]["graphs"] == graphs.num_rows
+
+
 def test_an_empty_window_is_refused_with_its_numbers():
     with pytest.raises(CausewayError, match=r"\[5, 5\] is empty"):
         Clause.of({"window_us": [5, 5]})

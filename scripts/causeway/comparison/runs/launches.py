@@ -4,7 +4,7 @@ streamed. A graph that was recorded as a whole is a kernel, and its execution a 
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 
@@ -61,6 +61,9 @@ class LaunchBatch:
     stream: np.ndarray
 
 
+COLUMNS = [column.name for column in fields(LaunchBatch)]
+
+
 @dataclass(kw_only=True)
 class RunFacts:
     """What is known of a run beside its launches, or calls of operators.
@@ -84,6 +87,8 @@ class RunFacts:
         Exports that were not read whole, each with whether it was refused.
     thread_columns : int
         Leading values of a shape whose product is the threads of a launch; 0: not known.
+    graphs : frozenset of int
+        Kernels that are graphs recorded as a whole, without their kernels.
     span_ns : int or None
         From the first start to the last end of a rank's work, also of copies, the longest; None without a time line.
     """
@@ -97,6 +102,7 @@ class RunFacts:
     devices: dict[tuple[int, int], str | None] = field(default_factory=dict)
     incomplete: list[tuple[str, bool]] = field(default_factory=list)
     thread_columns: int = 0
+    graphs: frozenset[int] = frozenset()
     span_ns: int | None = None
 
 
@@ -132,6 +138,7 @@ class Launches:
         self._configurations = Numbers[tuple]()
         self._regions = Numbers[str]()
         self._thread_columns = 0
+        self._whole_graphs: set[int] = set()
         self._exports = []
         ranks: set[int] = set()
         self._one_kernel = names_of_one_kernel(
@@ -169,6 +176,7 @@ class Launches:
             devices={key: name for folder, *_ in self._exports for key, name in device_names(folder).items()},
             incomplete=_not_read_whole(folders),
             thread_columns=self._thread_columns,
+            graphs=frozenset(self._whole_graphs),
             span_ns=_span_ns([folder for folder, has_times in timed.items() if has_times]),
         )
 
@@ -207,6 +215,7 @@ class Launches:
         rows = read_table(folder / f"{GRAPHS}.parquet", GRAPHS, ["name", "kind", "start_ns"])
         names = _executed(rows).sort_by("start_ns")["name"].unique().to_pylist()
         kernels = [self._kernels.number(f"CUDA graph {index} of {len(names)}") for index in range(1, len(names) + 1)]
+        self._whole_graphs.update(kernels)
         return {name: self._configurations.number((kernel, WHOLE)) for name, kernel in zip(names, kernels, strict=True)}
 
     def _with_settings(self, keys: Mapping[int, tuple[int, tuple]], batch: pa.RecordBatch) -> np.ndarray:
@@ -258,17 +267,61 @@ class Launches:
         return numbers
 
     def batches(self) -> Iterator[LaunchBatch]:
-        """Yield all launches, export after export."""
+        """Yield all launches, export after export; executions of whole graphs and the launches beside them by start."""
+        by_folder: dict[Path, list[tuple]] = {}
+        for folder, *source in self._exports:
+            by_folder.setdefault(folder, []).append(tuple(source))
+        for folder, sources in by_folder.items():
+            read = [self._read(folder, *source) for source in sources]
+            yield from _by_start(read) if len(read) > 1 else read[0]
+
+    def _read(
+        self,
+        folder: Path,
+        table: str,
+        columns: Sequence[str],
+        numbers: Callable[[pa.RecordBatch], np.ndarray],
+        regions: np.ndarray,
+        has_times: bool,
+    ) -> Iterator[LaunchBatch]:
+        """Yield the launches of a table of an export."""
         ranks = np.array(self._ranks, np.int64)
-        for folder, table, columns, numbers, regions, has_times in self._exports:
-            settings = self._settings if table == "counters" else []
-            with open_table(folder / f"{table}.parquet", table) as file:
-                scale = UNITS[unit_of(file.schema_arrow.field(columns[-1]))] if table == "counters" else 1.0
-                for batch in file.iter_batches(BATCH_ROWS, columns=[*settings, *columns]):
-                    if table == GRAPHS:
-                        batch = _executed(batch)
-                    launches = _batch(batch, columns, scale, numbers, regions, ranks)
-                    yield launches if has_times else replace(launches, start=None)
+        settings = self._settings if table == "counters" else []
+        with open_table(folder / f"{table}.parquet", table) as file:
+            scale = UNITS[unit_of(file.schema_arrow.field(columns[-1]))] if table == "counters" else 1.0
+            for batch in file.iter_batches(BATCH_ROWS, columns=[*settings, *columns]):
+                if table == GRAPHS:
+                    batch = _executed(batch)
+                launches = _batch(batch, columns, scale, numbers, regions, ranks)
+                yield launches if has_times else replace(launches, start=None)
+
+
+def _by_start(sources: Sequence[Iterator[LaunchBatch]]) -> Iterator[LaunchBatch]:
+    """Yield the launches of several sources in the order of their start, those of the earlier source first where equal;
+    of each source one batch is held. Sources without times follow each other.
+    """
+    held: dict[int, LaunchBatch] = {}
+    while True:
+        for index, source in enumerate(sources):
+            if index not in held:
+                batch = next((batch for batch in source if batch.duration.size), None)
+                if batch is not None:
+                    held[index] = batch
+        if not held:
+            return
+        if len(held) == 1 or any(batch.start is None for batch in held.values()):
+            yield held.pop(min(held))
+            continue
+        until = min(batch.start.max() for batch in held.values() if batch.start is not None)
+        parts = {index: (batch, batch.start <= until) for index, batch in sorted(held.items())}
+        due = [_rows(batch, is_due) for batch, is_due in parts.values()]
+        columns = {name: np.concatenate([getattr(batch, name) for batch in due]) for name in COLUMNS}
+        yield _rows(LaunchBatch(**columns), np.argsort(columns["start"], kind="stable"))
+        held = {index: _rows(batch, ~is_due) for index, (batch, is_due) in parts.items() if not is_due.all()}
+
+
+def _rows(batch: LaunchBatch, rows: np.ndarray) -> LaunchBatch:
+    return LaunchBatch(**{name: getattr(batch, name)[rows] for name in COLUMNS})
 
 
 def _span_ns(folders: Sequence[Path]) -> int | None:

@@ -28,7 +28,8 @@ BLOCKS = len(GRID_AND_BLOCK)
 @dataclass(frozen=True)
 class Match:
     """One kernel of the baseline with one of the candidate (numbers in their runs), how it was found, what is
-    uncertain about it, and whether operators launched it with other inputs alone: that is other work.
+    uncertain about it, and whether operators launched it with other inputs alone, or it is a graph that may be another
+    one: that is other work.
     """
 
     baseline: int | None
@@ -53,6 +54,8 @@ class Kernels:
         How often kernel j was the next one on the stream after kernel i; None where the run has too many kernels.
     shapes : sequence of frozenset of tuple
         Grids and blocks of each kernel; empty where they are not known.
+    graphs : frozenset of int
+        Kernels that are graphs recorded as a whole.
     """
 
     names: Sequence[str]
@@ -60,6 +63,7 @@ class Kernels:
     first: np.ndarray
     follows: np.ndarray | None = field(repr=False)
     shapes: Sequence[frozenset] = field(default=(), repr=False)
+    graphs: frozenset[int] = frozenset()
 
     def shapes_of(self, kernel: int) -> frozenset:
         """Return the grids and blocks of a kernel; empty where they are not known."""
@@ -75,8 +79,26 @@ def match_kernels(baseline: Kernels, candidate: Kernels) -> list[Match]:
         pairs = pairs_in(matches)
         taken = {*pairs, *alike[0]}, {*pairs.values(), *alike[1]}
         matches += _by_key(baseline, candidate, key, how, *taken)
+    matches = _with_graphs_by_order(baseline, candidate, matches)
     matches += _by_neighbours(baseline, candidate, matches)
     return _with_the_rest(baseline, candidate, matches, alike)
+
+
+def _with_graphs_by_order(baseline: Kernels, candidate: Kernels, matches: Sequence[Match]) -> list[Match]:
+    """Return matches, those of whole graphs as what they are: by the order of first executions, which their names say.
+    Where a graph has another share of the executions, the order may be another: then they are other work.
+    """
+    pairs = [pair for pair in pairs_in(matches).items() if pair[0] in baseline.graphs and pair[1] in candidate.graphs]
+    if not pairs:
+        return list(matches)
+    ours, theirs = zip(*pairs, strict=True)
+    is_alike = _shares_agree(baseline, candidate, ours, theirs)
+    note = "graphs are matched by the order of their first executions"
+    note += "" if is_alike else f"; some have other shares of the executions (factor of {COUNTS_ALIKE:g} or more)"
+    return [
+        replace(match, how=SEQUENCE, note=note, has_other_inputs=not is_alike) if match.baseline in ours else match
+        for match in matches
+    ]
 
 
 def match_operators(baseline: Kernels, candidate: Kernels) -> list[Match]:

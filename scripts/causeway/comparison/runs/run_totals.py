@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.comparison.runs.launches import WHOLE, LaunchBatch, Launches, RunFacts
+from causeway.comparison.runs.launches import LaunchBatch, Launches, RunFacts
 from causeway.comparison.runs.matching import BLOCKS, Kernels
 from causeway.core.errors import NotComparableError
 from causeway.numeric.compiled import I8, compiled, int64, void
@@ -101,7 +101,7 @@ class Run(RunFacts):
     @property
     def has_graphs(self) -> bool:
         """Whether graphs were recorded as a whole, without their kernels."""
-        return any(shape == WHOLE for _, shape in self.configurations)
+        return bool(self.graphs)
 
     def quantiles(self, kernel: int, shares: Sequence[float]) -> list[float]:
         """Return the durations of a kernel's launches at some shares of their number, 0 to 1, ns; none without any."""
@@ -202,7 +202,8 @@ def measured(facts: RunFacts, batches: Batches, leading: int = BLOCKS) -> Run:
     shapes: list[set[tuple]] = [set() for _ in facts.names]
     for kernel, shape in facts.configurations:
         shapes[kernel].add(shape[:leading])
-    kernels = Kernels(facts.names, number, order, follows, [frozenset(kernel_shapes) for kernel_shapes in shapes])
+    known_shapes = [frozenset(kernel_shapes) for kernel_shapes in shapes]
+    kernels = Kernels(facts.names, number, order, follows, known_shapes, facts.graphs)
     run = Run(**vars(facts), kernels=kernels, strata=strata, histogram=histogram, leading=leading)
     _second_pass(batches, run, kernel_of)
     return run

@@ -3,10 +3,10 @@ whether only its slowest launches; of two plain tables also the mix of settings.
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from causeway.core.names.kernel_words import demangled_words
 from causeway.core.queries import cell
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import GONE, INCONCLUSIVE, NEW, SAME
@@ -18,6 +18,7 @@ of a table's rows with a value.
 """
 STANDARD_ERRORS = 3
 """Of the difference of two shares, below which it may be chance."""
+NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,14 +232,14 @@ def _mixes(values: Sequence[Row]) -> list[MixFact]:
 
 
 def kernels_by_words(decomposition: Sequence[Row]) -> list[Row]:
-    """Return the rows of kernels, those of one run alone that are called the same in words as one: instances of a
-    template are not matched where the runs have other numbers of them.
+    """Return the rows of kernels, those of one run alone whose full names are equal but for their numbers as one:
+    instances of a template are not matched where the runs have other numbers of them. Another functor is other work.
     """
     both = [row for row in decomposition if row.get("match") not in (NEW, GONE)]
     lone: dict[str, dict] = {}
     for row in decomposition:
         if row.get("match") in (NEW, GONE):
-            sums = lone.setdefault(demangled_words(row["kernel"]), {**row, "baseline_ns": 0, "candidate_ns": 0})
+            sums = lone.setdefault(NUMBER.sub("*", row["kernel"]), {**row, "baseline_ns": 0, "candidate_ns": 0})
             for side in ("baseline", "candidate"):
                 sums[f"{side}_ns"] += row[f"{side}_ns"]
     return [*both, *lone.values()]

@@ -7,6 +7,7 @@ from first_screen_samples import MS, tables
 
 from causeway.findings.first_screen import compared
 from causeway.findings.first_screen.compared import Amount, PairSide, compared_runs, of_comparison
+from causeway.findings.first_screen.compared_kernels import kernels_by_words
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan_of_pair
 
@@ -207,6 +208,18 @@ def test_runs_without_a_common_kernel_are_told_by_their_gpu_time_and_alike_insta
         "No kernel is on both sides: GPU time 100 ms to 58 ms, 100 to 50 launches.",
         "Kernels that changed beyond their number: distribution_kernel 12 ms to 22 ms.",
     ]
+
+
+def test_instances_with_other_functors_are_other_kernels():
+    """A fill that was gone and a GELU that was new were told as one change."""
+    name = "void at::native::vectorized_elementwise_kernel<{}, at::native::{}<float>>(int)"
+    parts = [
+        {"kernel": name.format(4, "FillFunctor"), "match": "gone", "baseline_ns": 12, "candidate_ns": 0},
+        {"kernel": name.format(4, "GeluFunctor"), "match": "new", "baseline_ns": 0, "candidate_ns": 22},
+        {"kernel": name.format(8, "GeluFunctor"), "match": "new", "baseline_ns": 0, "candidate_ns": 5},
+    ]
+    told = kernels_by_words(parts)
+    assert [(row["baseline_ns"], row["candidate_ns"]) for row in told] == [(12, 0), (0, 27)]
 
 
 def test_kernels_of_a_run_that_is_mostly_idle_are_told_where_the_change_of_all_is_no_chance():

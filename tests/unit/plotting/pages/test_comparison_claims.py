@@ -219,6 +219,27 @@ def test_a_shorter_recording_or_fewer_gpus_do_no_other_work(steps, gpus, is_said
     assert ("other launches and kernels" in head_of(document, [*rows, step])[1]) == is_said
 
 
+@pytest.mark.parametrize(("steps", "gpus"), [((40, 80), 2), ((40, 40), 4), ((30, 50), 2)])
+def test_new_kernels_of_a_longer_recording_are_told_for_as_many_steps(steps, gpus, tmp_path, monkeypatch):
+    """Kernels that add 6 % to a step were told as +112 %."""
+    document, rows = made()
+    longer = steps[1] / steps[0] * gpus / 2
+    before = document["baseline"]["gpu_time_ns"]
+    document["change_ns"] |= {"time_ns": 0, "launches_ns": round((longer - 1) * before), "configurations_ns": 0}
+    document["change_ns"] |= {"lone_ns": round(0.06 * longer * before)}
+    document["candidate"]["devices"] = [{"name": "NVIDIA H100 80GB HBM3", "number": gpus}]
+    step = rows[0] | {"level": "run", "metric": "step", "verdict": "slower"}
+    rows.append(step | {"baseline_launches": steps[0], "candidate_launches": steps[1]})
+    folder = tmp_path / "compare" / "the_run_before_the_change_of_compiler__the_run_after_the_change_of_compiler"
+    folder.mkdir(parents=True)
+    (folder / "comparison.json").write_text(json.dumps(document))
+    monkeypatch.chdir(tmp_path)
+    (one,) = [one for one in comparison_findings(document, rows) if one.key.endswith("other_work")]
+    assert "change the GPU time by +6.0 %, for as many steps and GPUs." in one.headline
+    assert one.evidence.value == pytest.approx(6)
+    assert duckdb.connect().sql(one.evidence.query).fetchall()[0][0] == one.evidence.value
+
+
 def test_small_changes_do_not_hide_other_work():
     document, rows = made()
     document["change_ns"] |= {"lone_ns": -320_177_000}  # half of 640,354,000 ns
