@@ -274,14 +274,11 @@ def _moved(folders: Sequence[Path]) -> Counter[str]:
         path = folder / "collectives.parquet"
         if path.is_file():
             with closing(bounded_database()) as base:
-                sums.update(
-                    dict(
-                        base.execute(
-                            f"SELECT communicator, sum(bytes)::BIGINT FROM {file_source(path)}"  # noqa: S608
-                            " GROUP BY ALL HAVING count(bytes) = count(*) AND communicator IS NOT NULL"
-                        ).fetchall()
-                    )
+                query = (
+                    f"SELECT communicator, sum(bytes)::BIGINT FROM {file_source(path)}"  # noqa: S608
+                    " GROUP BY ALL HAVING count(bytes) = count(*) AND communicator IS NOT NULL"
                 )
+                sums.update(dict(base.execute(query).fetchall()))
     return sums
 
 
@@ -345,20 +342,10 @@ def _speed(rows: Sequence[Row]) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ApartFact:
-    """A place, or level of other text columns, whose rows of a table stand apart from all others.
-
-    Attributes
-    ----------
-    levels : sequence of (str, str)
-        Column and its level: one, or two that only together stand apart.
-    rows, of : int
-        Its rows, and all.
-    mean, others : float
-        Of the measured value, there and elsewhere.
-    share : float
-        Of the variance within configurations that lies between the two, 0 to 1.
-    clock : (str, float, float) or None
-        The column of a clock that differs most, and its means there and elsewhere.
+    """A place, or level of other text columns, whose rows of a table stand apart from all others: each column and its
+    level, one, or two that only together stand apart; its rows, of how many; the mean of the measured value there and
+    elsewhere; the share of the variance within configurations that lies between the two, 0 to 1; and the column of a
+    clock that differs most, with its means there and elsewhere.
     """
 
     levels: Sequence[tuple[str, str]]
@@ -375,7 +362,8 @@ def apart_fact(tables: RunTables, target: str, numbers: bool = False) -> ApartFa
     variance within configurations lies, or of two columns where that explains more, also of `numbers`; None without
     one.
     """
-    facts = [fact for folder in tables.folders for fact in _apart(folder / "counters.parquet", target, numbers)]
+    paths = [path for folder in tables.folders if (path := folder / "counters.parquet").is_file()]
+    facts = [fact for path in paths for fact in _apart(path, target, numbers)]
     best = max((fact.share for fact in facts), default=0.0)
     alike = [fact for fact in facts if fact.share >= ALIKE * best]
     return min(alike, key=lambda fact: (len(fact.levels), -round(fact.share, 9), -fact.mean, fact.levels), default=None)
@@ -383,8 +371,6 @@ def apart_fact(tables: RunTables, target: str, numbers: bool = False) -> ApartFa
 
 def _apart(path: Path, target: str, numbers: bool) -> list[ApartFact]:
     """Return the levels, of one column and of two, that stand apart in a table."""
-    if not path.is_file():
-        return []
     schema = pq.read_schema(path)
     columns = _level_columns(path, target, numbers and pq.read_metadata(path).num_rows <= MOST_ROWS)
     texts = [number for number, is_number in enumerate(columns.values()) if not is_number]
@@ -403,22 +389,20 @@ def _apart(path: Path, target: str, numbers: bool) -> list[ApartFact]:
         )
         sums = "SELECT count(*), sum(measured), sum(beyond ** 2) FROM rows"
         of, whole, squares = connection.execute(sums).fetchall()[0]
-        if not squares:
-            return []
+        squares = squares or 1.0  # of equal values every share is 0
         single = [_level_shares(connection, (number,), of, squares) for number in range(len(columns))]
         most = sorted(range(len(columns)), key=lambda number: -max((row[0] for row in single[number]), default=0.0))
-        pairs = list(combinations(sorted(most[:MOST_PAIRED]), 2))
-        groups = [*(((text,), single[text]) for text in texts)]
-        groups += [(pair, _level_shares(connection, pair, of, squares)) for pair in pairs]
+        groups: list[tuple[int, ...]] = [*((text,) for text in texts), *combinations(sorted(most[:MOST_PAIRED]), 2)]
         tested = len(texts) + math.comb(len(columns), 2)
-        for group, levels in groups:
-            for share, level, rows, mean in levels:
+        for group in groups:
+            shares = _level_shares(connection, group, of, squares) if len(group) > 1 else single[group[0]]
+            for share, level, rows, mean in shares:
                 if share >= LEAST_APART and _chance(share, 1, of) * tested * of <= BY_CHANCE:
-                    raw = [_raw_name(schema, list(columns)[number]) for number in group]
+                    names = [_raw_name(schema, list(columns)[number]) for number in group]
                     where = " AND ".join(f"level_{number} = ?" for number in group)
                     facts.append(
                         ApartFact(
-                            levels=tuple(zip(raw, map(_level, level), strict=True)),
+                            levels=tuple(zip(names, map(_level, level), strict=True)),
                             rows=rows,
                             of=of,
                             mean=mean,

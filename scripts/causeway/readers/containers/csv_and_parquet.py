@@ -27,7 +27,6 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.constants import MOST_COLUMNS
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.containers.csv_lines import MendedCsv, has_odd_quotations
-from causeway.readers.containers.nested_json import UNREADABLE
 from causeway.readers.containers.parquet_sizes import check_sizes
 
 BLOCK_BYTES = 8 << 20
@@ -347,7 +346,7 @@ def _bytes_of_whole_lines(path: Path, size: int) -> int:
         last = handle.read().rpartition(b"\n")[2]
     try:
         json.loads(last or b"0")
-    except UNREADABLE:
+    except (ValueError, RecursionError):
         return size - len(last)
     return size
 
