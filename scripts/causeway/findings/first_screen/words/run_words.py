@@ -191,7 +191,8 @@ def reasons_in_words(fact: losses.LossFact, devices: int) -> str:
 def gain_of(fact: losses.LossFact, run: RunFact) -> str:
     """Return `of_gain` of a loss: replays are of all that is recorded, losses of the time that the ranks share."""
     whole_ns = run.recorded_ns
-    what = "run" if whole_ns == run.elapsed_ns else f"recording of {time(whole_ns)}"
+    is_alike = whole_ns - run.elapsed_ns < NOTICEABLE * run.elapsed_ns
+    what = "run" if is_alike else f"recording of {time(whole_ns)}"
     return of_gain(fact.gain, fact.lost_ns / run.devices * (whole_ns / run.elapsed_ns), whole_ns, what)
 
 
