@@ -30,7 +30,7 @@ from causeway.findings.first_screen.compared_kernels import (
     is_alike,
     is_kernel,
     kernel_details,
-    kernels_by_words,
+    kernels_by_name,
     launch_ratio,
 )
 from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, NOTICEABLE
@@ -214,7 +214,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
     least_kernel = NOTICEABLE * max(document[side]["gpu_time_ns"] or 0 for side in SIDES) if is_change else least
     kernels = [
         (row["kernel"], row["baseline_ns"] / amount.divisors[0], row["candidate_ns"] / amount.divisors[1])
-        for row in kernels_by_words(document["decomposition"])
+        for row in kernels_by_name(document["decomposition"])
         if abs(row["candidate_ns"] - row["baseline_ns"] - row["launches_ns"]) >= min(least, least_kernel)
     ]
     told = {kernel[0] for kernel in kernels}

@@ -231,7 +231,7 @@ def _mixes(values: Sequence[Row]) -> list[MixFact]:
     return sorted(facts, key=lambda fact: -abs(fact.shares[0][2] - fact.shares[0][1]))
 
 
-def kernels_by_words(decomposition: Sequence[Row]) -> list[Row]:
+def kernels_by_name(decomposition: Sequence[Row]) -> list[Row]:
     """Return the rows of kernels, those of one run alone whose full names are equal but for their numbers as one:
     instances of a template are not matched where the runs have other numbers of them. Another functor is other work.
     """

@@ -7,7 +7,7 @@ from first_screen_samples import MS, tables
 
 from causeway.findings.first_screen import compared
 from causeway.findings.first_screen.compared import Amount, PairSide, compared_runs, of_comparison
-from causeway.findings.first_screen.compared_kernels import kernels_by_words
+from causeway.findings.first_screen.compared_kernels import kernels_by_name
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan_of_pair
 
@@ -218,7 +218,7 @@ def test_instances_with_other_functors_are_other_kernels():
         {"kernel": name.format(4, "GeluFunctor"), "match": "new", "baseline_ns": 0, "candidate_ns": 22},
         {"kernel": name.format(8, "GeluFunctor"), "match": "new", "baseline_ns": 0, "candidate_ns": 5},
     ]
-    told = kernels_by_words(parts)
+    told = kernels_by_name(parts)
     assert [(row["baseline_ns"], row["candidate_ns"]) for row in told] == [(12, 0), (0, 27)]
 
 
