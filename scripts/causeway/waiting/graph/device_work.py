@@ -46,17 +46,14 @@ def _launches(folder: Path, texts: Texts, full_names: bool) -> Iterator[Rows]:
     with open_table(folder / "launches.parquet", "launches") as file:
         has_operator = operators.size > 0 and "operator" in file.schema_arrow.names
     for block, batch in device_events(folder, "launches", ["configuration", *(["operator"] if has_operator else [])]):
-        rows = _numbers(block)
         configuration = batch.column("configuration").to_numpy()
+        rows = _rows(block, kind[configuration], name[configuration])
         queue = numbers(batch.column("queue_ns"), -1)
-        operator = numbers(batch.column("operator").cast("int64"), -1) if has_operator else np.full(queue.size, -1)
-        yield rows | {
-            "kind": kind[configuration],
-            "name": name[configuration],
-            "operator": np.where(operator < 0, -1, operators[operator]) if has_operator else operator,
-            "asked": np.where(queue < 0, UNKNOWN, rows["start"] - queue),
-            "memory": np.full(queue.size, OTHER_MEMORY),
-        }
+        rows["asked"] = np.where(queue < 0, UNKNOWN, rows["start"] - queue)
+        if has_operator:
+            operator = numbers(batch.column("operator").cast("int64"), -1)
+            rows["operator"] = np.where(operator < 0, -1, operators[operator])
+        yield rows
 
 
 def _operators(folder: Path, texts: Texts) -> np.ndarray:
@@ -76,14 +73,7 @@ def _transfers(folder: Path, texts: Texts) -> Iterator[Rows]:
     for block, batch in device_events(folder, "transfers", ["src_kind", "dst_kind"]):
         kind = batch.column("copy_kind").to_numpy()
         memory = _memory(kind, *(numbers(batch.column(side), UNKNOWN_KIND) for side in ("src_kind", "dst_kind")))
-        n = batch.num_rows
-        rows = _numbers(block) | {
-            "kind": np.full(n, COPY),
-            "name": codes[memory, kind],
-            "operator": np.full(n, -1),
-            "asked": np.full(n, UNKNOWN),
-            "memory": memory,
-        }
+        rows = _rows(block, np.full(kind.size, COPY), codes[memory, kind]) | {"memory": memory}
         # what the driver moves of managed memory is no work that a stream orders
         ordered = ~np.isin(kind, MIGRATIONS)
         yield rows if ordered.all() else {name: values[ordered] for name, values in rows.items()}
@@ -101,14 +91,11 @@ def _graphs(folder: Path, texts: Texts) -> Iterator[Rows]:
     """Give executions of whole graphs; one whose stream is not recorded is on a stream of its own."""
     for block, batch in device_events(folder, "graphs", no_stream=NO_STREAM):
         n = batch.num_rows
-        yield _numbers(block) | {
-            "kind": np.full(n, GRAPH),
-            "name": np.full(n, texts.number("a whole graph")),
-            "operator": np.full(n, -1),
-            "asked": np.full(n, UNKNOWN),
-            "memory": np.full(n, OTHER_MEMORY),
-        }
+        yield _rows(block, np.full(n, GRAPH), np.full(n, texts.number("a whole graph")))
 
 
-def _numbers(block: Block) -> Rows:
-    return {name: block[name].astype(np.int64) for name in ("start", "end", "rank", "device", "stream", "call")}
+def _rows(block: Block, kind: np.ndarray, name: np.ndarray) -> Rows:
+    """Return work of some kinds and names, of no operator, that no queue time and no memory is known of."""
+    rows = {name: block[name].astype(np.int64) for name in ("start", "end", "rank", "device", "stream", "call")}
+    unknown = {"operator": -1, "asked": UNKNOWN, "memory": OTHER_MEMORY}
+    return rows | {"kind": kind, "name": name} | {name: np.full(kind.size, value) for name, value in unknown.items()}

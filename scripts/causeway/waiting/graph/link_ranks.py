@@ -1,8 +1,10 @@
 """What each node of a graph waited for, rank by rank."""
 
+from bisect import bisect_right
+from collections.abc import Callable
+
 import numpy as np
 
-from causeway.numeric.compiled import I4, I8, compiled, int64
 from causeway.waiting.graph.links import BY_CALL, BY_STREAM, LINKED_STREAMS, LINKED_THREADS, link
 from causeway.waiting.graph.nodes import Graph, Links, bounds_of, nodes_of
 from causeway.waiting.graph.scratch import WINDOW
@@ -125,17 +127,16 @@ def first_nodes(graph: Graph, most: int) -> np.ndarray:
         these those of the first rank.
     """
     cursors = graph.cursors()
-    columns = (graph.work.start, graph.calls.start, graph.calls.end, graph.returns)
     if (cursors[:, 3:] - cursors[:, :3]).sum() <= most:
         return cursors[:, 3:].copy()
     low, high = (sign * (1 << 62) for sign in (-1, 1))
     while high - low > 1:  # the last moment up to which there are not too many
         middle = (low + high) // 2
-        if (_until(middle, cursors, *columns) - cursors[:, :3]).sum() <= most:
+        if (_until(middle, cursors, graph) - cursors[:, :3]).sum() <= most:
             low = middle
         else:
             high = middle
-    ends, more = (_until(moment, cursors, *columns) for moment in (low, high))
+    ends, more = (_until(moment, cursors, graph) for moment in (low, high))
     left = most - int((ends - cursors[:, :3]).sum())
     for kind in (2, 1, 0):
         for rank in range(len(ends)):
@@ -145,25 +146,16 @@ def first_nodes(graph: Graph, most: int) -> np.ndarray:
     return ends
 
 
-@compiled(int64[:, ::1](int64, int64[:, ::1], I8, I8, I8, I4))
-def _until(moment, cursors, start, call_start, call_end, returns):
+def _until(moment: int, cursors: np.ndarray, graph: Graph) -> np.ndarray:
     """Return where the work, calls and returns of each rank that are not after a moment end."""
-    ends = np.empty((len(cursors), 3), np.int64)
-    for rank in range(len(cursors)):
-        for kind in range(3):
-            low = cursors[rank, kind]
-            high = cursors[rank, 3 + kind]
-            while low < high:
-                middle = (low + high) // 2
-                if kind == 0:
-                    time = start[middle]
-                elif kind == 1:
-                    time = call_start[middle]
-                else:
-                    time = call_end[returns[middle]]
-                if time <= moment:
-                    low = middle + 1
-                else:
-                    high = middle
-            ends[rank, kind] = low
+    calls = graph.calls
+    kinds: tuple[tuple[np.ndarray, Callable[[int], int] | None], ...] = (
+        (graph.work.start, None),
+        (calls.start, None),
+        (graph.returns, calls.end.__getitem__),
+    )
+    ends = np.zeros((len(cursors), 3), np.int64)
+    for kind, (rows, key) in enumerate(kinds):
+        for rank, cursor in enumerate(cursors.tolist()):
+            ends[rank, kind] = bisect_right(rows, moment, cursor[kind], cursor[3 + kind], key=key)
     return ends

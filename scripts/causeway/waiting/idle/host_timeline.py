@@ -58,14 +58,19 @@ class HostTimeline:
         self._depth = np.zeros(0, np.int64)
         self._open = np.zeros((0, DEPTH, len(OPEN)), np.int64)
         self._latest: int | None = None
-        sources = [self._named(folder, table) for table in NAMED_TABLES]
-        self._blocks = merged([self._ranges(folder), *sources])
+        self._blocks = merged([self._activities_in(folder, table) for table in ("ranges", *NAMED_TABLES)])
 
-    def _named(self, folder: Path, table: str) -> Iterator[Block]:
-        extra = ["call"] if table == "calls" else []
-        for batch in chunks(folder, table, ["start_ns", "duration_ns", "rank", "thread", "name", *extra]):
-            names = batch.column("name")
-            call = batch.column("call").to_numpy().astype(np.int64) if extra else np.full(batch.num_rows, -1)
+    def _activities_in(self, folder: Path, table: str) -> Iterator[Block]:
+        columns = ["start_ns", "duration_ns", "rank", "thread", "name"]
+        if table == "ranges":
+            of_threads = (batch.filter(batch.column("thread").is_valid()) for batch in host_ranges(folder, columns))
+            batches = (batch for batch in of_threads if batch.num_rows)
+        else:
+            batches = chunks(folder, table, columns + ["call"] * (table == "calls"))
+        for batch in batches:
+            names = batch.column("name").dictionary_encode()
+            n = batch.num_rows
+            call = batch.column("call").to_numpy().astype(np.int64) if table == "calls" else np.full(n, -1)
             thread = numbers(batch.column("thread"), NO_THREAD)
             block = times(batch) | {"rank": batch.column("rank").to_numpy(), "thread": thread, "call": call}
             if table == "python_functions":
@@ -75,20 +80,6 @@ class HostTimeline:
                 continue
             codes = np.array([self.activities.of(table, text) for text in names.dictionary.to_pylist()], np.int64)
             yield block | {"code": codes[names.indices.to_numpy()]}
-
-    def _ranges(self, folder: Path) -> Iterator[Block]:
-        for batch in host_ranges(folder, ["start_ns", "duration_ns", "rank", "thread", "name"]):
-            batch = batch.filter(batch.column("thread").is_valid())
-            if not batch.num_rows:
-                continue
-            names = batch.column("name").dictionary_encode()
-            codes = np.array([self.activities.of("ranges", text) for text in names.dictionary.to_pylist()], np.int64)
-            yield times(batch) | {
-                "rank": batch.column("rank").to_numpy(),
-                "thread": numbers(batch.column("thread"), NO_THREAD),
-                "code": codes[names.indices.to_numpy()],
-                "call": np.full(batch.num_rows, -1),
-            }
 
     def read_until(self, moment: int, called: int) -> None:
         """Take what began up to a moment, and up to when a call began; segments are final up to the moment."""

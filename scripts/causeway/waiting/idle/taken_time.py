@@ -103,8 +103,7 @@ class TakenTime:
             (BEFORE_RANK, outside[1:, follows], outside[0, follows]),
         ):
             if of.size:
-                theirs = _part(pieces, of, rows)
-                theirs[:, _REASON] = SHARED
+                theirs = _part(pieces, of, rows, SHARED)
                 parts.append((theirs, np.full(of.size, self._details.code(words)), until[of]))
         return parts
 
@@ -114,8 +113,7 @@ class TakenTime:
         may_wait = _is_queued(pieces) | (pieces[:, _REASON] == UNKNOWN_REASON)
         chosen = pieces[may_wait]
         inside, outside = split(chosen[:, _BEGIN], chosen[:, _END], (contexts.start, contexts.end))
-        theirs = _part(chosen, inside[0], inside[2:])
-        theirs[:, _REASON] = OTHER_PROCESS
+        theirs = _part(chosen, inside[0], inside[2:], OTHER_PROCESS)
         codes = np.array([self._details.code(words) for words in contexts.words()], np.int64)
         rest = _part(chosen, outside[0], outside[1:])
         return [
@@ -129,10 +127,14 @@ def _is_queued(pieces: np.ndarray) -> np.ndarray:
     return np.isin(pieces[:, _REASON], QUEUED) | (pieces[:, _MEANING] == HELD)
 
 
-def _part(pieces: np.ndarray, of: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return a part of each of some pieces, by their indices (k,) and begin and end, shape (2, k)."""
+def _part(pieces: np.ndarray, of: np.ndarray, ends: np.ndarray, reason: int | None = None) -> np.ndarray:
+    """Return a part of each of some pieces, by their indices (k,) and begin and end, shape (2, k), with its own reason
+    or another.
+    """
     parts = pieces[of]
     parts[:, [_BEGIN, _END]] = ends.T
+    if reason is not None:
+        parts[:, _REASON] = reason
     return parts
 
 
@@ -209,9 +211,5 @@ def _parts(
     the profiler did) and those outside of them, each with the codes of their details.
     """
     inside, outside = split(pieces[:, _BEGIN], pieces[:, _END], (low, high))
-    own = pieces[inside[0]]
-    own[:, _REASON] = PROFILER
-    own[:, [_BEGIN, _END]] = inside[2:].T
-    rest = pieces[outside[0]]
-    rest[:, [_BEGIN, _END]] = outside[1:].T
-    return [(own, code[inside[1]]), (rest, detail[outside[0]])]
+    own = _part(pieces, inside[0], inside[2:], PROFILER)
+    return [(own, code[inside[1]]), (_part(pieces, outside[0], outside[1:]), detail[outside[0]])]
