@@ -147,11 +147,11 @@ def _read_long(
     if missing := sorted({"metric", "value"} - set(columns)):
         raise ExportError(str(path), f"no column {' and '.join(missing)}", "the plain long form", ADVICE["long"])
     metrics: dict[str, TelemetryMetric | None] = {}
+
+    def metric_of(raw: str) -> TelemetryMetric | None:
+        if raw not in metrics and len(metrics) < 2 * MOST_METRICS:
+            metrics[raw] = own_metric(raw)
+        return metrics.get(raw)
+
     for frame in frames(rows, columns, readings, path):
-        for raw, of_metric in frame.groupby("metric", sort=False):
-            if raw not in metrics and len(metrics) < 2 * MOST_METRICS:
-                metrics[raw] = own_metric(str(raw))
-            if (metric := metrics.get(raw)) is None:
-                readings.ignore(str(raw))
-            else:
-                readings.add(of_metric, form, {"value": metric})
+        readings.add_long(frame, form, metric_of)

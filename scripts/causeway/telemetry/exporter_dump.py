@@ -4,11 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
-
 from causeway.core.errors import ExportError
 from causeway.telemetry.metric_names import format_of
-from causeway.telemetry.readings import CHUNK_ROWS, Readings
+from causeway.telemetry.readings import Readings, frames
 
 LINE = re.compile(r"^\s*([A-Za-z_:][\w:]*)\s*(?:\{(.*)\})?\s+(\S+)(?:\s+(-?\d+))?\s*$")
 """name{labels} value [time in ms]: the text format of Prometheus (exposition format 0.0.4)."""
@@ -30,7 +28,13 @@ def read_exporter(path: Path, lines: Iterator[str], readings: Readings) -> None:
     ExportError
         If no line has a time, neither its own nor in a comment before it.
     """
-    rows: list[tuple[str, ...]] = []
+    form = format_of("dcgm-exporter")
+    for frame in frames(_samples(path, lines, readings), list(COLUMNS), readings, path):
+        readings.add_long(frame, form, form.metrics.get)
+
+
+def _samples(path: Path, lines: Iterator[str], readings: Readings) -> Iterator[list[str]]:
+    """Give the cells of `COLUMNS` of each line with a value."""
     time = ""
     timeless = 0
     timed = False
@@ -51,11 +55,7 @@ def read_exporter(path: Path, lines: Iterator[str], readings: Readings) -> None:
             if labels.get("gpu_i_id") and not any(part in metric for part in OF_THE_WHOLE_GPU):
                 readings.note("part_of_a_gpu", 1, f"{match[1]} of instance {labels['gpu_i_id']}")
                 continue
-            rows.append((stamp, *(labels.get(key, "") for key in ("hostname", "gpu", "uuid")), metric, match[3]))
-            if len(rows) == CHUNK_ROWS:
-                _add(rows, readings)
-                rows = []
-    _add(rows, readings)
+            yield [stamp, *(labels.get(key, "") for key in ("hostname", "gpu", "uuid")), metric, match[3]]
     if timeless and not timed:
         raise ExportError(
             str(path),
@@ -63,14 +63,3 @@ def read_exporter(path: Path, lines: Iterator[str], readings: Readings) -> None:
             "lines that end with a time in ms, or a comment such as # time: 2024-05-01T12:00:00Z before each dump",
             'Save dumps with: echo "# time: $(date +%s.%N)"; curl -s localhost:9400/metrics',
         )
-
-
-def _add(rows: list[tuple[str, ...]], readings: Readings) -> None:
-    """Give rows to the readings, metric by metric."""
-    form = format_of("dcgm-exporter")
-    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=str)
-    for raw, of_metric in frame.groupby("metric", sort=False):
-        if (metric := form.metrics.get(str(raw))) is None:
-            readings.ignore(str(raw))
-        else:
-            readings.add(of_metric, form, {"value": metric})

@@ -153,18 +153,15 @@ def _device(
     unmatched: Mapping[SourceDevice, str],
 ) -> dict:
     """Return the entry of a source's device; the names of unknown machines stay in the source."""
-    if source_device in matched:
-        device, rests_on = matched[source_device]
-        return {
-            "number": number,
-            "export": device.export,
-            "rank": device.rank,
-            "device": device.device,
-            "matched_by": rests_on,
-            "reason": None,
-        }
-    reason = unmatched.get(source_device, "no_session_start")
-    return {"number": number, "export": None, "rank": None, "device": None, "matched_by": None, "reason": reason}
+    device, rests_on = matched.get(source_device, (None, None))
+    return {
+        "number": number,
+        "export": device and device.export,
+        "rank": device and device.rank,
+        "device": device and device.device,
+        "matched_by": rests_on,
+        "reason": None if device else unmatched.get(source_device, "no_session_start"),
+    }
 
 
 def _series(

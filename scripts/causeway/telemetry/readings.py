@@ -1,6 +1,6 @@
 """Readings of telemetry: what all readers of formats collect, in the columns time, device, metric and value."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
@@ -128,6 +128,18 @@ class Readings:
                 self.note("no_number", int(bad.sum()), kept[column].iloc[int(np.flatnonzero(bad)[0])])
             for name, values in by_name.items():
                 self._keep(times[inside], device, name, values)
+
+    def add_long(
+        self, rows: pd.DataFrame, form: TelemetryFormat, metric_of: Callable[[str], TelemetryMetric | None]
+    ) -> None:
+        """Take rows of one reading each, with the columns metric and value; `metric_of` says what a name means, if
+        anything.
+        """
+        for raw, of_metric in rows.groupby("metric", sort=False):
+            if (metric := metric_of(str(raw))) is None:
+                self.ignore(str(raw))
+            else:
+                self.add(of_metric, form, {"value": metric})
 
     def _devices(self, rows: pd.DataFrame, form: TelemetryFormat) -> np.ndarray:
         """Return the number of each row's device, -1 beyond the bound."""
