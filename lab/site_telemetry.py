@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from causeway.simulate import random_numbers
-from causeway.simulate.nsys_sqlite import BASE_UTC_NS, FIRST_EVENT_NS
+from causeway.simulate.nsys_sqlite import BASE_UTC_NS
+from causeway.simulate.rank_export import FIRST_EVENT_NS
 from causeway.simulate.scenario import Scenario, relative_clock, trace_scenario
 from causeway.simulate.schedule import simulate_batches
 from causeway.simulate.stream_events import RankBatch, busy_before

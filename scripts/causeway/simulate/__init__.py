@@ -2,6 +2,6 @@
 
 Equal scenario and seed give equal bytes. Tables with known causes that never were an export stand in `lab/validation`.
 
-Imports run from left to right: `__main__` > `runs` > `counters`, `kineto_json`, `truth` > `nsys_sqlite` > `schedule`
-> `device_metrics`, `rank_tables` > `scenario`, `stream_events` > `random_numbers`.
+Imports run from left to right: `__main__` > `runs` > `counters`, `kineto_json`, `truth` > `nsys_sqlite` >
+`rank_export`, `schedule` > `device_metrics`, `rank_tables` > `scenario`, `stream_events` > `random_numbers`.
 """

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from causeway.simulate import schedule
-from causeway.simulate.nsys_sqlite import BASE_UTC_NS, FIRST_EVENT_NS, MACHINE
-from causeway.simulate.scenario import HostClock, Scenario, clock_of, is_collective
+from causeway.simulate.nsys_sqlite import BASE_UTC_NS, MACHINE
+from causeway.simulate.rank_export import RankExport
+from causeway.simulate.scenario import Scenario, is_collective
 from causeway.simulate.stream_events import RankBatch
 
 CALLS = {
@@ -32,32 +33,15 @@ def microseconds(ns: int) -> str:
     return f"{ns // 1000}.{ns % 1000:03d}"
 
 
-class KinetoJson:
-    """A trace being written, as a context manager; the file appears under its name when complete.
+class KinetoJson(RankExport):
+    """A trace, of which the path ends in `.json.gz`.
 
     Times count from `baseTimeNanoseconds`, which is the same on all ranks.
-
-    Parameters
-    ----------
-    path : str or Path
-        Ends in `.json.gz`.
-    scenario : Scenario
-    rank : int
     """
 
     def __init__(self, path: str | Path, scenario: Scenario, rank: int) -> None:
-        self.path = Path(path)
-        self.scenario = scenario
-        self.rank = rank
-        self.partial = self.path.with_name(self.path.name + ".partial")
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        per_node = -(-scenario.ranks // scenario.nodes)
-        self.device = rank % per_node
-        self.devices = per_node
+        super().__init__(path, scenario, rank)
         self.pid = 119_771 + 13 * rank
-        error_ns, drift = clock_of(scenario, rank)
-        self.clock = HostClock(shift_ns=FIRST_EVENT_NS + error_ns, drift=drift)
-        self.rows: dict[str, int] = {}
         self.raw = open(self.partial, "wb")  # noqa: SIM115  closed with the trace
         # no name and no time in gzip's header: equal runs give equal bytes
         self.file = gzip.GzipFile(filename="", mode="wb", fileobj=self.raw, compresslevel=4, mtime=0)
@@ -92,15 +76,12 @@ class KinetoJson:
         self.file.write(",\n".join(lines).encode())
         return self
 
-    def __exit__(self, failure: object, *_: object) -> None:
-        if failure is None:
+    def close(self, *, is_complete: bool) -> None:
+        """Close the trace."""
+        if is_complete:
             self.file.write(f'\n ],\n "traceName": "{self.path.name}"\n}}\n'.encode())
         self.file.close()
         self.raw.close()
-        if failure is None:
-            self.partial.replace(self.path)
-        else:
-            self.partial.unlink(missing_ok=True)
 
     def write(self, batch: RankBatch) -> None:
         """Append a batch of events: ranges, calls, then what ran on the device."""

@@ -14,13 +14,12 @@ import numpy as np
 from causeway.core.files.yaml_files import read_yaml
 from causeway.simulate import schedule
 from causeway.simulate.device_metrics import METRICS
-from causeway.simulate.scenario import HostClock, Scenario, clock_of
+from causeway.simulate.rank_export import RankExport
+from causeway.simulate.scenario import Scenario
 from causeway.simulate.stream_events import RankBatch
 
 BASE_UTC_NS = 1_767_312_000_000_000_000
 """When the first rank's session began: 2026-01-02 00:00:00 UTC."""
-FIRST_EVENT_NS = 1_200_000_000
-"""Time from the first session's start to the run's zero: loading, allocation."""
 HOST_ID = 1 << 48
 CALLS = {
     schedule.LAUNCH: ("cudaLaunchKernel_v7000", 0),
@@ -43,35 +42,15 @@ def session_offset_ns(scenario: Scenario, rank: int) -> int:
     return 0 if rank == 0 else (rank * 7_368_787 + rank * rank * 912_367) % 40_000_000
 
 
-class NsysSqlite:
-    """An export being written, as a context manager; the file appears under its name when complete.
-
-    Parameters
-    ----------
-    path : str or Path
-    scenario : Scenario
-    rank : int
-    """
+class NsysSqlite(RankExport):
+    """A database of events."""
 
     def __init__(self, path: str | Path, scenario: Scenario, rank: int) -> None:
-        self.path = Path(path)
-        self.scenario = scenario
-        self.rank = rank
-        self.partial = self.path.with_name(self.path.name + ".partial")
-        self.partial.unlink(missing_ok=True)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        per_node = -(-scenario.ranks // scenario.nodes)
-        self.node = rank // per_node
-        self.device = rank % per_node
-        self.devices = per_node
+        super().__init__(path, scenario, rank, session_offset_ns(scenario, rank))
         self.pid = 227_916 + 11 * rank
         self.global_pid = HOST_ID | self.pid << 24
-        error_ns, drift = clock_of(scenario, rank)
-        shift_ns = FIRST_EVENT_NS - session_offset_ns(scenario, rank) + error_ns
-        self.clock = HostClock(shift_ns=shift_ns, drift=drift)
         self.grids = 0
         self.last_ns = 0
-        self.rows: dict[str, int] = {}
         self.created: set[str] = set()
         self.statements = statements()
         self.strings: dict[str, int] = {}
@@ -91,15 +70,12 @@ class NsysSqlite:
         self._opening()
         return self
 
-    def __exit__(self, failure: object, *_: object) -> None:
-        if failure is None:
+    def close(self, *, is_complete: bool) -> None:
+        """Commit what was written, and close the database."""
+        if is_complete:
             self._closing()
             self.connection.execute("COMMIT")
         self.connection.close()
-        if failure is None:
-            self.partial.replace(self.path)
-        else:
-            self.partial.unlink(missing_ok=True)
 
     def insert(self, table: str, **values: np.ndarray | list | str | float | None) -> None:
         """Append rows to a table, which is created first if need be.
