@@ -15,41 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from causeway.core.codes import COPY_KINDS, KERNEL_CLASSES, MEMORY_KINDS
 from causeway.core.errors import TableError
 from causeway.core.files.checked_parquet import CheckedParquet
-from causeway.core.files.json_documents import ADVICE, read_json, write_json
+from causeway.core.files.json_documents import ADVICE
+from causeway.core.files.json_documents import read_json as read_json
+from causeway.core.files.json_documents import write_json as write_json
 from causeway.core.files.whole_files import finish, partial_of
-from causeway.core.schemas import LAUNCH_SHAPE, OPEN_ENDED, OPTIONAL_COLUMNS, SCHEMA_VERSION, SCHEMAS, STATISTICS
-
-__all__ = [
-    "COPY_KINDS",
-    "KERNEL_CLASSES",
-    "LAUNCH_SHAPE",
-    "MEMORY_KINDS",
-    "OPEN_ENDED",
-    "SCHEMAS",
-    "SCHEMA_VERSION",
-    "STATISTICS",
-    "STRETCH_ROWS",
-    "TableWriter",
-    "conform",
-    "copy_row_groups",
-    "extended",
-    "extremes",
-    "folder_bytes",
-    "open_table",
-    "read_json",
-    "read_table",
-    "rows_if_there",
-    "sha256_of",
-    "stretches_of",
-    "table_metadata",
-    "take_rows",
-    "unit_of",
-    "write_json",
-    "write_table",
-]
+from causeway.core.schemas import LAUNCH_SHAPE as LAUNCH_SHAPE
+from causeway.core.schemas import OPEN_ENDED, OPTIONAL_COLUMNS, SCHEMA_VERSION
+from causeway.core.schemas import SCHEMAS as SCHEMAS
 
 ROW_GROUP_ROWS = 512 * 1024
 """Rows per row group: large enough to decode at full speed, small enough to stream (`tests/bench`)."""

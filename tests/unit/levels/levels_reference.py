@@ -8,7 +8,8 @@ from collections import defaultdict
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.tables import KERNEL_CLASSES, read_table, write_table
+from causeway.core.codes import KERNEL_CLASSES
+from causeway.core.tables import read_table, write_table
 from variability_tables import table_of, write_export
 
 DIRECTION = {1: "host_to_device", 2: "device_to_host", 8: "on_device", 10: "on_device", 255: "memset"}

@@ -39,6 +39,7 @@ from causeway.causal.data.launch_context import (
 from causeway.causal.data.operator_context import COMPUTED_FROM as COMPUTED_FROM_OPERATORS
 from causeway.causal.data.operator_context import StepWindows, add_steps
 from causeway.core.clock import Clock
+from causeway.core.codes import COPY_KINDS
 from causeway.core.feature_registry import (
     COUNTERS,
     DEVICE_METRICS,
@@ -53,7 +54,6 @@ from causeway.core.reduced import CONTEXT_FEATURES, rules_out_time_line, why_not
 from causeway.core.schemas import LAUNCH_FACTS
 from causeway.core.schemas.launch_threads import AS_LAUNCHED, BLOCKS, GRID
 from causeway.core.tables import (
-    COPY_KINDS,
     LAUNCH_SHAPE,
     SCHEMAS,
     TableWriter,

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from causeway.core.tables import COPY_KINDS
+from causeway.core.codes import COPY_KINDS
 from causeway.efficiency.device_time.sweep import COPY_FIELDS
 from causeway.efficiency.trees.trees import ratio
 

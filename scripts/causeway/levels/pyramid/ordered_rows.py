@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.clock import Clock
+from causeway.core.codes import KERNEL_CLASSES
 from causeway.core.errors import TableError
-from causeway.core.tables import KERNEL_CLASSES, LAUNCH_SHAPE, extremes, open_table, read_table
+from causeway.core.tables import LAUNCH_SHAPE, extremes, open_table, read_table
 from causeway.events.few_values import RowNumbers
 from causeway.numeric.slice_statistics import first_fall
 

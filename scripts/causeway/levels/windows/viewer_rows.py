@@ -4,8 +4,7 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from causeway.core.codes import MEMSET_KIND
-from causeway.core.tables import COPY_KINDS
+from causeway.core.codes import COPY_KINDS, MEMSET_KIND
 from causeway.levels.windows.window import TimeWindow
 
 

@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core import formatting
+from causeway.core.codes import COPY_KINDS
 from causeway.core.feature_registry import FEATURES
 from causeway.core.formatting import elided
-from causeway.core.tables import COPY_KINDS, SCHEMAS, read_table, take_rows, unit_of
+from causeway.core.tables import SCHEMAS, read_table, take_rows, unit_of
 from causeway.core.vocabulary import UNEXPLAINED
 from causeway.numeric.seeds import generator_of_path
 from causeway.plotting.drawing import theme

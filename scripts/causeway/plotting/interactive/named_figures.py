@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from causeway.core.codes import COPY_KINDS
 from causeway.core.errors import CausewayError
 from causeway.core.formatting import variance_of
-from causeway.core.tables import COPY_KINDS, read_json, read_table, unit_of
+from causeway.core.tables import read_json, read_table, unit_of
 from causeway.plotting.drawing.labels import unit_stated
 from causeway.plotting.figures.coordinates import chosen_launches, coordinates_of
 from causeway.plotting.interactive.plots import (

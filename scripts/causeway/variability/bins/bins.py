@@ -13,7 +13,8 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.tables import ROW_GROUP_ROWS, STATISTICS, extended
+from causeway.core.schemas import STATISTICS
+from causeway.core.tables import ROW_GROUP_ROWS, extended
 from causeway.events.few_values import by_value
 from causeway.numeric.compiled import I8, compiled, int64
 from causeway.numeric.slice_statistics import slice_statistics

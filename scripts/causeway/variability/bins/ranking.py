@@ -9,7 +9,8 @@ import math
 import numpy as np
 import pyarrow as pa
 
-from causeway.core.tables import SCHEMAS, STATISTICS
+from causeway.core.schemas import STATISTICS
+from causeway.core.tables import SCHEMAS
 from causeway.variability.bins.bins import BinTable
 
 VARIANCE, Q1, MEDIAN, Q3 = (STATISTICS.index(name) for name in ("variance", "q1", "median", "q3"))
