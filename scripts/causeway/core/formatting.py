@@ -245,15 +245,21 @@ def q_value(value: float) -> str:
     return "q < 0.0001" if value < 1e-4 else f"q = {value:.2g}"
 
 
-def integer_ranges(numbers: Iterable[int]) -> str:
-    """Return whole numbers, ascending, with neighbours drawn together: `0–3, 7`."""
-    ranges: list[list[int]] = []
+def runs_of(numbers: Iterable[int]) -> list[list[int]]:
+    """Return whole numbers, ascending, in runs of neighbours."""
+    runs: list[list[int]] = []
     for number in sorted(numbers):
-        if ranges and number == ranges[-1][-1] + 1:
-            ranges[-1].append(number)
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
         else:
-            ranges.append([number])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in ranges) or NOT_MEASURED
+            runs.append([number])
+    return runs
+
+
+def integer_ranges(numbers: Iterable[int], to: str = "–") -> str:
+    """Return whole numbers, ascending, with neighbours drawn together: `0–3, 7`."""
+    runs = runs_of(numbers)
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}{to}{run[-1]}" for run in runs) or NOT_MEASURED
 
 
 def first_of(items: Iterable[object], most: int = 8) -> str:

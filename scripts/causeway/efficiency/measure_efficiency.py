@@ -16,19 +16,9 @@ from causeway.efficiency.device_time import regions
 from causeway.efficiency.device_time.compared_time import ComparedTime, common_time, compared_time, ranks_in_common
 from causeway.efficiency.device_time.event_streams import LaunchSums
 from causeway.efficiency.device_time.launch_shapes import launch_shapes, rows_of
-from causeway.efficiency.device_time.measure import (
-    COPY_KINDS,
-    PATH_FIELDS,
-    Measured,
-    Opened,
-    Windows,
-    measure,
-    open_export,
-)
+from causeway.efficiency.device_time.measure import Opened, Windows, measure, open_export
 from causeway.efficiency.device_time.migrations import migration_facts, migrations_of
 from causeway.efficiency.device_time.shared_gpus import groups, measure_shared
-from causeway.efficiency.device_time.states import STATES
-from causeway.efficiency.device_time.sweep import COPY_FIELDS
 from causeway.efficiency.ranks.rank_roles import different_work, role_numbers, roles_of, work_from
 from causeway.efficiency.trees.assemble import MeasuredDataset, document, role_balance, table
 from causeway.events.event_blocks import recorded_spans
@@ -134,7 +124,7 @@ def measure_efficiency(
         if parts is not None:
             of_exports, of_gpus, works, moved, shapes = (merged(part) for part in zip(*parts, strict=True))
             roles = roles_of(works.values())
-            dataset = MeasuredDataset([*of_exports.values()] or [_nothing()], names, [*of_gpus.values()], chosen)
+            dataset = MeasuredDataset([*of_exports.values()], names, [*of_gpus.values()], chosen)
             devices = [
                 row for export in opened for row in rows_if_there(export.folder, "devices", ["rank", "device", "name"])
             ]
@@ -156,19 +146,3 @@ def measure_efficiency(
 def _recorded(opened: Opened, exports: int) -> Windows:
     """Return what the recording of each rank covers, where there are others that it can be compared with."""
     return recorded_spans(opened.folder) if exports > 1 or len(opened.windows) > 1 else {}
-
-
-def _nothing() -> Measured:
-    """Return what an export without times would give."""
-    return Measured(
-        opened=Opened(export="", folder=Path(), node=None, windows={}, devices=[], graphs={}),
-        windows={},
-        total=np.zeros((0, STATES), np.int64),
-        binned=np.zeros((0, 1, STATES), np.int64),
-        within=np.zeros((0, 0, STATES), np.int64),
-        events=np.zeros(0, np.int64),
-        copies=np.zeros((0, COPY_KINDS, len(COPY_FIELDS)), np.int64),
-        path=np.zeros(len(PATH_FIELDS), np.int64),
-        host={},
-        region_ns={},
-    )

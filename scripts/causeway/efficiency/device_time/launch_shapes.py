@@ -26,7 +26,7 @@ the threads of a warp or wavefront.
 """
 
 
-def launch_shapes(folder: Path, launches: LaunchSums) -> dict[Shape, list[int]]:
+def launch_shapes(folder: Path, launches: LaunchSums) -> dict[Shape, np.ndarray]:
     """Return launches and their summed durations, ns, of the computing kernels of an export by what they can fill.
 
     Parameters
@@ -35,7 +35,7 @@ def launch_shapes(folder: Path, launches: LaunchSums) -> dict[Shape, list[int]]:
     launches : LaunchSums
         All of its launches.
     """
-    totals: dict[Shape, list[int]] = {}
+    totals: dict[Shape, np.ndarray] = {}
     if not launches.ranks:
         return totals
     names = kernel_columns(folder, ["short_name"]).column("short_name").to_pylist()
@@ -48,9 +48,8 @@ def launch_shapes(folder: Path, launches: LaunchSums) -> dict[Shape, list[int]]:
     for rank, sums in zip(launches.ranks, launches.sums, strict=True):
         for configuration in np.flatnonzero(computes & (sums[:, 0] > 0)).tolist():
             name, blocks, threads, wave = shapes[configuration]
-            held = totals.setdefault((name, blocks, threads, devices.get(rank), wave), [0, 0])
-            held[0] += int(sums[configuration, 0])
-            held[1] += int(sums[configuration, 1])
+            shape = name, blocks, threads, devices.get(rank), wave
+            totals[shape] = totals.get(shape, 0) + sums[configuration]
     return totals
 
 
@@ -67,7 +66,7 @@ def _multiprocessors(folder: Path) -> dict[int, int]:
     return {rank: count for rank, counts in of.items() if len(counts) == 1 and (count := next(iter(counts)))}
 
 
-def rows_of(exports: Sequence[Mapping[Shape, Sequence[int]]]) -> list[dict]:
+def rows_of(exports: Sequence[Mapping[Shape, np.ndarray]]) -> list[dict]:
     """Return the rows of `launch_shapes` in `efficiency.json`: those of all exports with the most time.
 
     Parameters
@@ -75,16 +74,14 @@ def rows_of(exports: Sequence[Mapping[Shape, Sequence[int]]]) -> list[dict]:
     exports : sequence of mapping
         `launch_shapes` of each.
     """
-    sums: dict[Shape, list[int]] = {}
+    sums: dict[Shape, np.ndarray] = {}
     for export in exports:
-        for shape, (launches, duration) in export.items():
-            held = sums.setdefault(shape, [0, 0])
-            held[0] += launches
-            held[1] += duration
+        for shape, own in export.items():
+            sums[shape] = sums.get(shape, 0) + own
     first = sorted(
         sums, key=lambda shape: (-sums[shape][1], shape[0], [-1 if part is None else part for part in shape[1:]])
     )
     return [
-        dict(zip(FIELDS, shape, strict=True)) | {"launches": sums[shape][0], "duration_ns": sums[shape][1]}
+        dict(zip((*FIELDS, "launches", "duration_ns"), (*shape, *sums[shape].tolist()), strict=True))
         for shape in first[:MOST]
     ]

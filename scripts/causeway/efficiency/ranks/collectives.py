@@ -12,7 +12,7 @@ the program issued them. Kernels of two streams may start in another order on an
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -178,17 +178,20 @@ def aligned(ranks: Mapping[int, RankCollectives]) -> tuple[list[AlignedRanks], l
         if numbered:
             groups.append(AlignedRanks(communicator, numbered))
             continue
-        parts, why = sequences(ranks, members) if communicator is None else ([Sequences(members, {})], None)
+        parts, why = [AlignedRanks(communicator, members)], None
+        if communicator is None:
+            parts, why = sequences(ranks, members)
         if why:
             notes.append(f"{label}: {why}")
         for number, part in enumerate(parts, 1):
+            part = replace(part, sequence=number if len(parts) > 1 else None)
             if _same_order(ranks, part.rows):
-                groups.append(AlignedRanks(communicator, part.rows, part.further, number if len(parts) > 1 else None))
+                groups.append(part)
                 continue
             counts = sorted({rows.size for rows in part.rows.values()})
             shared = _recorded_by_all(ranks, part.rows)
             if shared:
-                groups.append(AlignedRanks(communicator, shared, sequence=number if len(parts) > 1 else None))
+                groups.append(replace(part, rows=shared, further={}))
                 notes.append(f"{label}: {counts[-1] - counts[0]} collectives of some ranks were not recorded by others")
                 continue
             notes.append(
@@ -282,25 +285,9 @@ def _same_order(ranks: Mapping[int, RankCollectives], members: Mapping[int, np.n
     return True
 
 
-@dataclass(frozen=True)
-class Sequences:
-    """Sequences that belong together.
-
-    Attributes
-    ----------
-    rows : dict of int to ndarray of int64, shape (collectives,)
-        By rank, ascending: indices among the rank's own collectives.
-    further : dict of int to ndarray of int64, shape (collectives, devices - 1)
-        Indices of the same collectives' kernels on further devices of a rank; no entry where there are none.
-    """
-
-    rows: dict[int, np.ndarray]
-    further: dict[int, np.ndarray]
-
-
 def sequences(
     ranks: Mapping[int, RankCollectives], members: Mapping[int, np.ndarray]
-) -> tuple[list[Sequences], str | None]:
+) -> tuple[list[AlignedRanks], str | None]:
     """Return the sequences of kernels that are to be matched by order, or why none can be told.
 
     Of each rank the kernels of its first device and first stream, of its first device and second stream, and so on, by
@@ -316,7 +303,7 @@ def sequences(
     lanes = {rank: _lanes(ranks[rank], rows) for rank, rows in members.items()}
     sizes = {tuple(tuple(rows.size for rows in streams) for streams in devices) for devices in lanes.values()}
     if len(sizes) > 1 and not any(_overlap(ranks[rank], rows) for rank, rows in members.items()):
-        return [Sequences(dict(members), {})], None
+        return [AlignedRanks(None, dict(members))], None
     forms = {tuple(map(len, devices)) for devices in sizes}
     if len(forms) > 1:
         counts = [sum(form) for form in forms]
@@ -328,7 +315,8 @@ def sequences(
     if len(set(form)) == 1 and len(form) > 1:
         return [same for stream in range(form[0]) for same in _of_devices(ranks, lanes, stream)], None
     pairs = [(device, stream) for device, streams in enumerate(form) for stream in range(streams)]
-    return [Sequences({rank: own[device][stream] for rank, own in lanes.items()}, {}) for device, stream in pairs], None
+    rows = [{rank: own[device][stream] for rank, own in lanes.items()} for device, stream in pairs]
+    return [AlignedRanks(None, of_pair) for of_pair in rows], None
 
 
 def _lanes(collectives: RankCollectives, rows: np.ndarray) -> list[list[np.ndarray]]:
@@ -347,7 +335,7 @@ def _overlap(collectives: RankCollectives, rows: np.ndarray) -> bool:
 
 def _of_devices(
     ranks: Mapping[int, RankCollectives], lanes: Mapping[int, Sequence[Sequence[np.ndarray]]], stream: int
-) -> Iterator[Sequences]:
+) -> Iterator[AlignedRanks]:
     """Give the sequences of a stream of all devices: one where each rank's devices end together, else one of each."""
     own = {rank: [streams[stream] for streams in devices] for rank, devices in lanes.items()}
     if all(_end_together(ranks[rank], rows) for rank, rows in own.items()):
@@ -359,10 +347,10 @@ def _of_devices(
             chosen[rank] = indices[last, np.arange(last.size)]
             is_other = np.arange(len(rows)) != last[:, None]
             further[rank] = indices.T[is_other].reshape(last.size, len(rows) - 1)
-        yield Sequences(chosen, further)
+        yield AlignedRanks(None, chosen, further)
         return
     for device in range(len(next(iter(own.values())))):
-        yield Sequences({rank: rows[device] for rank, rows in own.items()}, {})
+        yield AlignedRanks(None, {rank: rows[device] for rank, rows in own.items()})
 
 
 def _end_together(collectives: RankCollectives, rows: Sequence[np.ndarray]) -> bool:

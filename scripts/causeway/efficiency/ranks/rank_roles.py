@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from causeway.core.formatting import integer_ranges, runs_of
 from causeway.core.names.build_numbers import without_build_numbers
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.event_streams import LaunchSums
@@ -187,15 +188,9 @@ def ranks_in_words(ranks: Sequence[int]) -> str:
     >>> ranks_in_words([3]), ranks_in_words([0, 1, 2, 8]), ranks_in_words([0, 2, 4, 6, 8])
     ('rank 3', 'ranks 0-2, 8', 'ranks 0, 2, 4, 6 and 1 more')
     """
-    runs: list[list[int]] = []
-    for rank in ranks:
-        if runs and rank == runs[-1][-1] + 1:
-            runs[-1].append(rank)
-        else:
-            runs.append([rank])
-    shown = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs[:4])
-    left = sum(len(run) for run in runs[4:])
-    return f"rank{'s' * (len(ranks) > 1)} {shown}" + (f" and {left} more" if left else "")
+    shown = [rank for run in runs_of(ranks)[:4] for rank in run]
+    left = len(ranks) - len(shown)
+    return f"rank{'s' * (len(ranks) > 1)} {integer_ranges(shown, '-')}" + (f" and {left} more" if left else "")
 
 
 def different_work(roles: Sequence[Role]) -> str | None:

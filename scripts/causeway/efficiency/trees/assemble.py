@@ -14,9 +14,10 @@ from causeway.core.formatting import ranks_named, time_three_digits
 from causeway.core.tables import SCHEMAS
 from causeway.core.vocabulary import BALANCE, COMMUNICATION, DEVICE_RATIO_NAMES, FLAVOUR_NAMES, PARALLEL, TREE_LEVELS
 from causeway.efficiency.device_time.compared_time import OWN_TIMES, ComparedTime
-from causeway.efficiency.device_time.measure import PATH_FIELDS, Measured, host_times
+from causeway.efficiency.device_time.measure import COPY_KINDS, PATH_FIELDS, Measured, host_times
 from causeway.efficiency.device_time.shared_gpus import SharedGpu
-from causeway.efficiency.device_time.states import MIGRATION_SETS, SETS, device_times, time_in
+from causeway.efficiency.device_time.states import MIGRATION_SETS, SETS, STATES, device_times, time_in
+from causeway.efficiency.device_time.sweep import COPY_FIELDS
 from causeway.efficiency.trees.copy_rates import copies
 from causeway.efficiency.trees.trees import (
     DEVICE_FORMULAS,
@@ -82,16 +83,16 @@ class MeasuredDataset:
         self.own_elapsed = {
             rank: stop - begin for export in self.measured for rank, (begin, stop) in export.opened.windows.items()
         }
-        self.path = np.sum([export.path for export in self.measured], axis=0)
-        self.copies = np.concatenate([export.copies for export in self.measured])
+        self.path = sum((export.path for export in self.measured), np.zeros(len(PATH_FIELDS), np.int64))
+        no_copies = np.zeros((0, COPY_KINDS, len(COPY_FIELDS)), np.int64)
+        self.copies = np.concatenate([no_copies, *(export.copies for export in self.measured)])
+        of_none = {"total": (0, STATES), "within": (0, 0, STATES), "binned": (0, 1, STATES)}
         self.total, self.within, self.binned = (
             np.concatenate(
-                [
-                    *(getattr(export, name) for export in self.measured),
-                    *(getattr(gpu, name)[None] for gpu in self.shared),
-                ]
+                [getattr(export, name) for export in self.measured] + [getattr(gpu, name)[None] for gpu in self.shared]
+                or [np.zeros(shape, np.int64)]
             )
-            for name in ("total", "within", "binned")
+            for name, shape in of_none.items()
         )
         self.host = {key: states for export in self.measured for key, states in export.host.items()}
         self.region_ns = {rank: times for export in self.measured for rank, times in export.region_ns.items()}
