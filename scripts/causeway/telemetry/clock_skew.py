@@ -14,7 +14,7 @@ tried (Bonferroni), and the interval is short.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.stats import chi2
@@ -82,11 +82,11 @@ class Skew:
         Why there is none; empty else.
     """
 
-    skew_ns: int | None
-    low_ns: int | None
-    high_ns: int | None
-    correlation: float | None
-    readings: int
+    skew_ns: int | None = None
+    low_ns: int | None = None
+    high_ns: int | None = None
+    correlation: float | None = None
+    readings: int = 0
     reason: str = ""
 
 
@@ -111,7 +111,7 @@ def estimate_skew(loads: Sequence[Load], interval_ns: int) -> Skew:
     coarse = step * np.arange(-count, count + 1, dtype=np.int64)
     likelihood, _, _ = _likelihood(loads, coarse, interval_ns)
     if not np.isfinite(likelihood).any() or likelihood.max() <= 0:
-        return no_skew(None, 0, "neither the load nor the readings vary where both are known")
+        return Skew(reason="neither the load nor the readings vary where both are known")
     best = int(coarse[np.argmax(likelihood)])
     fine = best + interval_ns * np.arange(-2 * FINE, 2 * FINE + 1, dtype=np.int64) // FINE
     shifts = np.union1d(coarse, fine)
@@ -120,24 +120,18 @@ def estimate_skew(loads: Sequence[Load], interval_ns: int) -> Skew:
     kept = _independent(loads, int(shifts[peak]), interval_ns)
     likelihood, correlation, counts = _likelihood(loads, shifts, interval_ns, kept)
     peak = int(np.argmax(likelihood))
-    largest = float(correlation[peak])
-    number = int(counts[peak])
+    at_peak = Skew(correlation=float(correlation[peak]), readings=int(counts[peak]))
     needed = chi2.isf(LEVEL / (2 * MAX_SKEW_S * 1_000_000_000 / interval_ns), 1)
     if 2 * likelihood[peak] < needed:
-        return no_skew(largest, number, "the readings do not follow the load significantly at any shift")
+        return replace(at_peak, reason="the readings do not follow the load significantly at any shift")
     inside = shifts[2 * (likelihood[peak] - likelihood) <= chi2.ppf(INTERVAL, 1)]
     low = int(inside[0]) - interval_ns // 2
     high = int(inside[-1]) + interval_ns // 2
     if high - low > WIDEST * interval_ns:
-        return no_skew(largest, number, "several shifts fit about as well: no clear maximum")
+        return replace(at_peak, reason="several shifts fit about as well: no clear maximum")
     if abs(int(shifts[peak])) >= int(coarse[-1]) - interval_ns:
-        return no_skew(largest, number, "the best shift lies at the end of those tried: is the time zone right?")
-    return Skew(skew_ns=int(shifts[peak]), low_ns=low, high_ns=high, correlation=largest, readings=number)
-
-
-def no_skew(correlation: float | None, readings: int, reason: str) -> Skew:
-    """Return that there is no skew to be known, and why."""
-    return Skew(skew_ns=None, low_ns=None, high_ns=None, correlation=correlation, readings=readings, reason=reason)
+        return replace(at_peak, reason="the best shift lies at the end of those tried: is the time zone right?")
+    return replace(at_peak, skew_ns=int(shifts[peak]), low_ns=low, high_ns=high)
 
 
 def _likelihood(

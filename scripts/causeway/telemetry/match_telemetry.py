@@ -1,7 +1,7 @@
 """Telemetry of a site on a dataset's time line: `telemetry.parquet` in the form of samples, and `telemetry.json`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC
 from itertools import pairwise
 from pathlib import Path
@@ -207,16 +207,11 @@ def _placed(
 def _clock(node: str, node_skew: NodeSkew) -> dict:
     """Return the entry of a node: how late the readings are, by its clock."""
     skew = node_skew.skew
-    return {
+    return asdict(skew) | {
         "node": node or None,
-        "skew_ns": skew.skew_ns,
-        "low_ns": skew.low_ns,
-        "high_ns": skew.high_ns,
         "applied_ns": skew.skew_ns or 0,
         "metric": node_skew.metric,
         "basis": node_skew.basis,
-        "correlation": skew.correlation,
-        "readings": skew.readings,
         "reason": skew.reason or None,
     }
 

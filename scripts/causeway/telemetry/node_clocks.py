@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from causeway.telemetry.busy_time_cells import busy_times
-from causeway.telemetry.clock_skew import Load, Skew, estimate_skew, no_skew
+from causeway.telemetry.clock_skew import Load, Skew, estimate_skew
 from causeway.telemetry.device_matching import DatasetDevice, TimedExport
 
 LOAD_METRICS = (
@@ -51,8 +51,8 @@ class NodeSkew:
     """
 
     skew: Skew
-    metric: str | None
-    basis: str | None
+    metric: str | None = None
+    basis: str | None = None
 
 
 def sampling_interval(times: np.ndarray) -> int | None:
@@ -70,9 +70,7 @@ def skew_of_node(readings: Sequence[DeviceReadings], exports: Mapping[str, Timed
     exports : mapping of str to TimedExport
         All with the start of their session.
     """
-    last = NodeSkew(
-        skew=no_skew(None, 0, "no reading of utilisation or power to compare with the load"), metric=None, basis=None
-    )
+    last = NodeSkew(skew=Skew(reason="no reading of utilisation or power to compare with the load"))
     for metric in LOAD_METRICS:
         having = [of_device for of_device in readings if metric in of_device.series]
         intervals = [
