@@ -18,7 +18,7 @@ from causeway.efficiency.ranks.collectives import aligned, bus_factor, of_ranks,
 from causeway.efficiency.ranks.exchanges import with_exchanges
 from causeway.efficiency.ranks.rank_collectives import RankCollectives, collectives_of
 from causeway.events.event_blocks import kernel_columns
-from causeway.numeric.mpi import Ranks
+from causeway.numeric.mpi import Ranks, merged
 
 ALGORITHM = re.compile(
     r"_(RING|TREE|COLLNET_DIRECT|COLLNET_CHAIN|COLLNET|NVLS_TREE|NVLS|PAT)(?:_(LL128|LL|SIMPLE))?(?=_|\(|$)", re.I
@@ -72,8 +72,7 @@ def summarise_collectives(
     parts = ranks.collect(here)
     with ranks.together():
         if parts is not None:
-            exports = {index: of_export for part in parts for index, of_export in part.items()}
-            sized = {rank: of_rank for index in sorted(exports) for rank, of_rank in exports[index].items()}
+            sized = {rank: of_rank for of_export in merged(parts).values() for rank, of_rank in of_export.items()}
             rows = _rows(sized, read_json(clocks_file))
             table = pa.Table.from_pylist(rows, SCHEMAS["collective_sizes"])
             write_table(table, path, "collective_sizes", metadata={"dataset": dataset})

@@ -14,7 +14,7 @@ from causeway.efficiency.device_time import event_streams
 from causeway.events.event_blocks import kernel_columns
 from causeway.events.few_values import few_rows
 from causeway.numeric.compiled import F8, I4, I8, U4, compiled, float64, int64, record, void
-from causeway.numeric.mpi import Ranks
+from causeway.numeric.mpi import Ranks, merged
 
 BLOCKS = 32
 """Slices of the run's time: enough to see a warm-up, few enough that each holds launches of all ranks."""
@@ -70,8 +70,7 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
     with ranks.together():
         indices = ranks.share_of([folder_bytes(folder) for folder in folders])
         keys = {index: _keys(folders[index]) for index in indices}
-    keys = {index: export_keys for part in ranks.exchange(keys) for index, export_keys in part.items()}
-    keys = _of_one_kernel(keys)
+    keys = _of_one_kernel(merged(ranks.exchange(keys)))
     numbers: dict[tuple, int] = {}
     codes = [
         np.array([numbers.setdefault(key, len(numbers)) for key in keys[index]], np.int64)
@@ -85,11 +84,8 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
         for begin in range(0, len(numbers), SLICE):
             part = histogram[begin : begin + SLICE]
             part[...] = ranks.total(part)
-    seen = dict(sorted(pair for part in ranks.exchange(seen) for pair in part.items()))
-    devices: dict[tuple[int, int], int] = {}
-    for of_export, _ in seen.values():
-        for device in of_export:
-            devices.setdefault(device, len(devices))
+    seen = merged(ranks.exchange(seen))
+    devices = list(dict.fromkeys(device for of_export, _ in seen.values() for device in of_export))
     ends = [moment for _, moments in seen.values() for moment in moments]
     if not ends:
         return None
@@ -110,13 +106,14 @@ def duration_cells(folders: Sequence[Path], clocks: Mapping[int, Clock], ranks: 
     if parts is None:
         return None
     count, total, squares = whole = np.zeros((3, len(devices), BLOCKS))
-    for _, of_devices in sorted(pair for part in parts for pair in part.items()):
+    number = {device: position for position, device in enumerate(devices)}
+    for of_devices in merged(parts).values():
         for device, device_sums in of_devices.items():
-            whole[:, devices[device]] += device_sums
+            whole[:, number[device]] += device_sums
     weights = launches / launches.sum()
     between = float((weights * (medians - (weights * medians).sum()) ** 2).sum())
     return DurationCells(
-        devices=list(devices),
+        devices=devices,
         count=count,
         total=total,
         squares=squares,

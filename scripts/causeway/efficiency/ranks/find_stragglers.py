@@ -113,8 +113,8 @@ def find_stragglers(
                 "variance": variance,
             }
             write_json(result, out_json, schema="stragglers")
-            of_groups = [row for judgement in judged for row in _rows(judgement.group, judgement.times)]
-            table = pa.Table.from_pylist(of_groups, SCHEMAS["stragglers"])
+            of_groups = [_table(judgement.group, judgement.times) for judgement in judged]
+            table = pa.concat_tables([SCHEMAS["stragglers"].empty_table(), *of_groups])
             write_table(table, out_table, "stragglers", metadata={"dataset": name})
 
 
@@ -217,26 +217,23 @@ def _named(group: collectives.MatchedCollectives) -> str:
     return "unknown communicator" if group.sequence is None else f"unknown communicators, sequence {group.sequence}"
 
 
-def _rows(group: collectives.MatchedCollectives, times: Mapping) -> list[dict]:
-    rows = []
-    for position, number in enumerate(times["number"].tolist()):
-        rank = int(times["straggler"][position])
-        bus = float(times["bus_gb_per_s"][position])
-        rows.append(
-            {
-                "communicator": group.communicator,
-                "collective": number,
-                "name": group.operations[number],
-                "bytes": None if group.bytes[number] < 0 else int(group.bytes[number]),
-                "n_ranks": len(group.ranks),
-                "start_ns": int(times["start"][position]),
-                "skew_ns": int(times["skew"][position]),
-                "transfer_ns": int(times["transfer"][position]),
-                "waiting_ns": int(times["waiting"][position]),
-                "bus_gb_per_s": None if np.isnan(bus) else bus,
-                "straggler": None if rank < 0 else rank,
-                "lateness_ns": int(times["lateness"][position]),
-                "verdict": str(times["verdict"][position]),
-            }
-        )
-    return rows
+def _table(group: collectives.MatchedCollectives, times: Mapping) -> pa.Table:
+    """Return the rows of a group's collectives in `stragglers.parquet`."""
+    number = times["number"]
+    size = group.bytes[number]
+    columns = {
+        "communicator": [group.communicator] * number.size,
+        "collective": number,
+        "name": [group.operations[index] for index in number.tolist()],
+        "bytes": pa.array(size, mask=size < 0),
+        "n_ranks": np.full(number.size, len(group.ranks)),
+        "start_ns": times["start"],
+        "skew_ns": times["skew"],
+        "transfer_ns": times["transfer"],
+        "waiting_ns": times["waiting"],
+        "bus_gb_per_s": pa.array(times["bus_gb_per_s"], from_pandas=True),
+        "straggler": pa.array(times["straggler"], mask=times["straggler"] < 0),
+        "lateness_ns": times["lateness"],
+        "verdict": times["verdict"].astype(str),
+    }
+    return pa.table(columns).cast(SCHEMAS["stragglers"])

@@ -115,14 +115,8 @@ def _of_kernels(folder: Path) -> Iterator[tuple]:
         return
     rows = read_table(folder / "configurations.parquet", "configurations", list(LAUNCH_SHAPE)).to_pylist()
     names = kernel_columns(folder, ["short_name"]).column("short_name").combine_chunks()
-    number: dict[tuple, int] = {}
-    keys = [tuple(row.values()) for row in rows]
-    has_shape = [any(value is not None for value in key) for key in keys]
-    numbers = [
-        number.setdefault(key, len(number)) if is_known else UNKNOWN_SHAPE
-        for key, is_known in zip(keys, has_shape, strict=True)
-    ]
-    shapes = np.array(numbers, np.int64)
+    number: dict[tuple, int] = {(None,) * len(LAUNCH_SHAPE): UNKNOWN_SHAPE}
+    shapes = np.array([number.setdefault(tuple(row.values()), len(number) - 1) for row in rows], np.int64)
     wanted = ["start_ns", "duration_ns", "configuration", "rank", "device", "stream"]
     for batch in event_streams.chunks(folder, "launches", wanted):
         configuration = batch.column("configuration").to_numpy()
