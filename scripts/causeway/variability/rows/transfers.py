@@ -16,7 +16,7 @@ from causeway.core.reduced import why_not
 from causeway.core.vocabulary import MEMORY_STALL
 from causeway.events.few_values import by_value
 from causeway.numeric import intervals
-from causeway.numeric.compiled import I8, U2, U4, compiled, int64, void
+from causeway.numeric.compiled import U2, U4, compiled, int64, void
 from causeway.numeric.mpi import Ranks
 from causeway.variability.rows.sources import Chunk, Source, TableRows
 from causeway.variability.rows.transfer_links import NONE, UNKNOWN, link
@@ -50,24 +50,12 @@ def durations(chunk: Chunk) -> np.ndarray:
         For a negative one; the message names the row.
     """
     duration = chunk.column("duration_ns")
-    wrong = _first_negative(duration)
-    if wrong >= 0:
+    if duration.min(initial=0) < 0:
+        wrong = int(np.argmax(duration < 0))
         raise TableError(
             f"{chunk.source.path}: row {chunk.row(wrong)} has duration {duration[wrong]} ns; expected 0 or more"
         )
     return duration
-
-
-@compiled(int64(I8))
-def _first_negative(values):
-    lowest = np.int64(0)
-    for i in range(values.size):
-        lowest = min(lowest, values[i])
-    if lowest < 0:
-        for i in range(values.size):
-            if values[i] < 0:
-                return i
-    return -1
 
 
 def ends(chunk: Chunk) -> np.ndarray:
