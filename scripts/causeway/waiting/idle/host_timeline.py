@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from causeway.events.event_blocks import Block, chunks, host_ranges, merged, numbers, times
 from causeway.events.few_values import RowNumbers
@@ -64,7 +65,7 @@ class HostTimeline:
         columns = ["start_ns", "duration_ns", "rank", "thread", "name"]
         if table == "ranges":
             of_threads = (batch.filter(batch.column("thread").is_valid()) for batch in host_ranges(folder, columns))
-            batches = (batch for batch in of_threads if batch.num_rows)
+            batches: Iterator[pa.RecordBatch] = (batch for batch in of_threads if batch.num_rows)
         else:
             batches = chunks(folder, table, columns + ["call"] * (table == "calls"))
         for batch in batches:
