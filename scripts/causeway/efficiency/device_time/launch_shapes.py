@@ -34,6 +34,11 @@ def launch_shapes(folder: Path, launches: LaunchSums) -> dict[Shape, np.ndarray]
     folder : Path
     launches : LaunchSums
         All of its launches.
+
+    Returns
+    -------
+    dict of tuple to ndarray of int64, shape (2,)
+        By kernel, blocks, threads of a block, multiprocessors and threads of a wave.
     """
     totals: dict[Shape, np.ndarray] = {}
     if not launches.ranks:
@@ -71,7 +76,7 @@ def rows_of(exports: Sequence[Mapping[Shape, np.ndarray]]) -> list[dict]:
 
     Parameters
     ----------
-    exports : sequence of mapping
+    exports : sequence of dict of tuple to ndarray of int64, shape (2,)
         `launch_shapes` of each.
     """
     sums: dict[Shape, np.ndarray] = {}

@@ -178,7 +178,8 @@ def aligned(ranks: Mapping[int, RankCollectives]) -> tuple[list[AlignedRanks], l
         if numbered:
             groups.append(AlignedRanks(communicator, numbered))
             continue
-        parts, why = [AlignedRanks(communicator, members)], None
+        parts = [AlignedRanks(communicator, members)]
+        why: str | None = None
         if communicator is None:
             parts, why = sequences(ranks, members)
         if why:
