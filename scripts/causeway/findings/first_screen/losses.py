@@ -31,6 +31,7 @@ from causeway.findings.first_screen.run_facts import (
     UNKNOWN,
     RunFact,
     RunTables,
+    files_of,
     too_fast,
 )
 
@@ -335,17 +336,15 @@ def _waits(tables: RunTables) -> tuple[str, int] | None:
     import duckdb
 
     counts: Counter[str] = Counter()
-    for folder in tables.folders:
-        path = folder / "calls.parquet"
-        if path.is_file():
-            for name, rows in duckdb.execute(
-                "SELECT name::VARCHAR, count(*) FROM read_parquet(?) WHERE regexp_matches(name::VARCHAR,"
-                " '(Device|Stream|Ctx|Context|Event)Synchronize|^(cuda|hip|cu)Memcpy')"
-                " AND NOT contains(name::VARCHAR, 'Async') GROUP BY ALL",
-                [str(path)],
-            ).fetchall():
-                counts[name] += rows
-    return max(counts.items(), key=lambda call: (call[1], call[0])) if counts else None
+    for path in files_of(tables.folders, "calls"):
+        rows = duckdb.execute(
+            "SELECT name::VARCHAR, count(*) FROM read_parquet(?) WHERE regexp_matches(name::VARCHAR,"
+            " '(Device|Stream|Ctx|Context|Event)Synchronize|^(cuda|hip|cu)Memcpy')"
+            " AND NOT contains(name::VARCHAR, 'Async') GROUP BY ALL",
+            [str(path)],
+        ).fetchall()
+        counts.update(dict(rows))
+    return max(counts.items(), key=lambda call: (call[1], call[0]), default=None)
 
 
 def _copies(tables: RunTables) -> list[CopiesFact]:
@@ -398,17 +397,14 @@ def host_memory(folders: Sequence[Path]) -> Counter[tuple[int, str, int, int]]:
     import duckdb
 
     memory: Counter[tuple[int, str, int, int]] = Counter()
-    for folder in folders:
-        path = folder / "transfers.parquet"
-        if path.is_file():
-            for kind, source, target, rank, device, ns in duckdb.execute(
-                "SELECT copy_kind, src_kind, dst_kind, rank, device, sum(duration_ns)::BIGINT FROM read_parquet(?)"
-                " GROUP BY ALL",
-                [str(path)],
-            ).fetchall():
-                host = source if kind == 1 else target if kind == 2 else None
-                if host is not None:
-                    memory[kind, MEMORY_KINDS.get(host, "unknown"), rank, device] += ns
+    sums = (
+        "SELECT copy_kind, src_kind, dst_kind, rank, device, sum(duration_ns)::BIGINT FROM read_parquet(?) GROUP BY ALL"
+    )
+    for path in files_of(folders, "transfers"):
+        for kind, source, target, rank, device, ns in duckdb.execute(sums, [str(path)]).fetchall():
+            host = source if kind == 1 else target if kind == 2 else None
+            if host is not None:
+                memory[kind, MEMORY_KINDS.get(host, "unknown"), rank, device] += ns
     return memory
 
 
@@ -417,14 +413,13 @@ def _are_apart(folders: Sequence[Path]) -> bool:
     import duckdb
 
     sums = Counter({True: 0, False: 0})
+    query = (
+        "SELECT stream NOT IN (SELECT DISTINCT stream FROM read_parquet(?) WHERE stream > 0),"
+        " sum(duration_ns)::BIGINT FROM read_parquet(?) WHERE stream > 0 GROUP BY ALL"
+    )
     for folder in folders:
-        transfers, launches = (folder / f"{name}.parquet" for name in ("transfers", "launches"))
-        if transfers.is_file() and launches.is_file():
-            query = (
-                "SELECT stream NOT IN (SELECT DISTINCT stream FROM read_parquet(?) WHERE stream > 0),"
-                " sum(duration_ns)::BIGINT FROM read_parquet(?) WHERE stream > 0 GROUP BY ALL"
-            )
-            sums.update(dict(duckdb.execute(query, [str(launches), str(transfers)]).fetchall()))
+        if len(files := files_of([folder], "launches", "transfers")) == 2:
+            sums.update(dict(duckdb.execute(query, list(map(str, files))).fetchall()))
     return sums[True] > sums[False]
 
 

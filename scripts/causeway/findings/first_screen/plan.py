@@ -366,7 +366,8 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
                 )
             )
             if len(rows) > 1 or not is_table:
-                answer = work_words.of_work(class_facts_of(rows), kernel_facts_of(rows))
+                own = RunTables(dataset="", targets={KERNEL_VARIABILITY: rows})
+                answer = work_words.of_work(class_facts(own), kernel_facts(own))
                 most = max(rows, key=lambda row: row["value_sum"])
                 if is_table and most["launches"] > 1:
                     answer += f" Launches of {kernel_words(most['short_name'])}: {_each(most, NANOSECONDS[unit])}."
@@ -458,13 +459,3 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
             answer += f" {work_words.of_leaked(leaked, target)}"
         lines.append(ScreenLine(question=VARIES, answer=answer))
     return lines
-
-
-def class_facts_of(rows: Sequence[Row]) -> list[Any]:
-    """Return classes of work of kernels without a time line."""
-    return class_facts(RunTables(dataset="", targets={KERNEL_VARIABILITY: rows}))
-
-
-def kernel_facts_of(rows: Sequence[Row]) -> list[Any]:
-    """Return kernels without a time line."""
-    return kernel_facts(RunTables(dataset="", targets={KERNEL_VARIABILITY: rows}))
