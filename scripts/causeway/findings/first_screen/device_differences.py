@@ -70,13 +70,12 @@ class TurnsFact:
 
 @dataclass(frozen=True, kw_only=True)
 class SlowCopiesFact:
-    """Copies of one direction that are slower on some devices: which of how many, both speeds in GB/s, what the slowest
+    """Copies of one direction that are slower on some devices: which, both speeds in GB/s, what the slowest
     one loses by it, ns, and the host's memory of the slow ones and of the others, where it differs.
     """
 
     direction: str
     slow: tuple[tuple[int, int], ...]
-    devices: int
     gb_per_s: float
     others_gb_per_s: float
     lost_ns: int
@@ -237,7 +236,6 @@ class SlowGroupFact:
     """
 
     communicator: str
-    collectives: int
     transfer_ns: float
     others_ns: float
     lost_ns: int
@@ -263,7 +261,6 @@ def slow_group_facts(tables: RunTables, run: RunFact) -> list[SlowGroupFact]:
             facts.append(
                 SlowGroupFact(
                     communicator=slowest["communicator"],
-                    collectives=count,
                     transfer_ns=slowest["transfer_ns"] / count,
                     others_ns=usual / count,
                     lost_ns=round(lost),
@@ -325,7 +322,6 @@ def _slow_copies(
         SlowCopiesFact(
             direction=COPY_KINDS.get(kind, "unknown"),
             slow=tuple(sorted(_keys(slow))),
-            devices=len(rows),
             gb_per_s=_speed(slow),
             others_gb_per_s=_speed(others),
             lost_ns=max(round(row["sized_ns"] - row["bytes"] / _speed(others)) for row in slow),
@@ -349,14 +345,13 @@ def _speed(rows: Sequence[Row]) -> float:
 @dataclass(frozen=True, kw_only=True)
 class ApartFact:
     """A place, or level of other text columns, whose rows of a table stand apart from all others: each column and its
-    level, one, or two that only together stand apart; its rows, of how many; the mean of the measured value there and
+    level, one, or two that only together stand apart; its rows; the mean of the measured value there and
     elsewhere; the share of the variance within configurations that lies between the two, 0 to 1; and the column of a
     clock that differs most, with its means there and elsewhere.
     """
 
     levels: Sequence[tuple[str, str]]
     rows: int
-    of: int
     mean: float
     others: float
     share: float
@@ -409,7 +404,6 @@ def _apart(path: Path, target: str, numbers: bool) -> list[ApartFact]:
                         ApartFact(
                             levels=tuple(zip(names, map(_level, level), strict=True)),
                             rows=rows,
-                            of=of,
                             mean=mean,
                             others=(whole - rows * mean) / (of - rows),
                             share=share,

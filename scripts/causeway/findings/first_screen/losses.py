@@ -76,13 +76,12 @@ class CopiesFact:
     copies: int
     bytes: int | None
     gb_per_s: float | None
-    limit_gb_per_s: float | None
     memory: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class CollectivesFact:
-    """The collectives with most time: operation, message, bandwidth of the bus at the median and at best, GB/s. Of
+    """The collectives with most time: operation, message, bandwidth of the bus at the median, GB/s. Of
     sends and receives, which begin before their peer is there, `beyond_ns` is what all take beyond the median.
     """
 
@@ -91,7 +90,6 @@ class CollectivesFact:
     count: int
     total_ns: int
     bus_gb_per_s: float | None
-    best_bus_gb_per_s: float | None
     matched: bool
     beyond_ns: int = 0
 
@@ -371,7 +369,6 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
                 copies=sum(row["copies"] for row in rows),
                 bytes=size,
                 gb_per_s=size / sized if size and sized else None,
-                limit_gb_per_s=rows[0]["limit_gb_per_s"],
                 memory=max(own)[1] if own else "managed" if kind in MIGRATIONS else None,
             )
         )
@@ -383,7 +380,6 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
             copies=row["launches"],
             bytes=None,
             gb_per_s=None,
-            limit_gb_per_s=None,
             memory=None,
         )
         for row in tables.kernels
@@ -435,7 +431,6 @@ def _collectives(tables: RunTables, waited_ns: int) -> list[CollectivesFact]:
             count=row["collectives"],
             total_ns=row["total_ns"],
             bus_gb_per_s=row["bus_gb_per_s"],
-            best_bus_gb_per_s=row["best_bus_gb_per_s"],
             matched=row["matched"],
             beyond_ns=0
             if row["matched"] or row["operation"] != "send_recv" or row["bytes"] is None

@@ -63,7 +63,7 @@ class RunTables:
         Tables of its exports, in the sheet's order.
     steps_table : Table or None
         `steps.parquet`, all its columns, one row for each step of a rank, times in ns.
-    waiting, replay, path, collectives, operators : sequence of mapping
+    waiting, replay, collectives, operators : sequence of mapping
         Rows of the tables, those of the whole run where they have steps.
     targets, units : mapping
         Rows of `kernels.parquet` and the unit of their values, by target.
@@ -80,7 +80,6 @@ class RunTables:
     steps_table: pa.Table | None = None
     waiting: Sequence[Row] = ()
     replay: Sequence[Row] = ()
-    path: Sequence[Row] = ()
     collectives: Sequence[Row] = ()
     operators: Sequence[Row] = ()
     targets: Mapping[str, Sequence[Row]] = field(default_factory=dict)
