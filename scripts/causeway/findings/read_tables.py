@@ -14,9 +14,7 @@ from causeway.findings.first_screen.run_facts import RunTables
 
 @dataclass(frozen=True, kw_only=True)
 class ResultFiles:
-    """Files of an analysis that claims are made from, each kind in the order of the datasets; `steps` and
-    `step_causes` belong together.
-    """
+    """Files of an analysis that claims are made from, each kind in the order of the datasets."""
 
     tables: Sequence[str | Path]
     quality: Sequence[str | Path]
@@ -27,9 +25,7 @@ class ResultFiles:
     stragglers: Sequence[str | Path]
     steps: Sequence[str | Path]
     step_tables: Sequence[str | Path]
-    step_causes: Sequence[str | Path]
     waiting: Sequence[str | Path]
-    critical_paths: Sequence[str | Path]
     replays: Sequence[str | Path]
     operators: Sequence[str | Path]
     collectives: Sequence[str | Path]
@@ -80,19 +76,14 @@ def _document(paths: Iterable[str | Path], dataset: str) -> Row:
 def _rows(files: ResultFiles, dataset: str) -> Mapping[str, Sequence[Row]]:
     """Return the rows of tables of a dataset, those of the whole run where they have steps."""
     rows = {}
-    for key, name, field in (
-        ("waiting", "waiting", "waiting"),
-        ("replay", "replay", "replays"),
-        ("path", "critical_path", "critical_paths"),
+    for key, name, paths, has_steps in (
+        ("waiting", "waiting", files.waiting, True),
+        ("replay", "replay", files.replays, True),
+        ("collectives", "collective_sizes", files.collectives, False),
+        ("operators", "operator_summary", files.operators, False),
     ):
-        path = _of(getattr(files, field), dataset)
-        rows[key] = read_rows_of_run(path, name).to_pylist() if path else ()
-    for key, name, field in (
-        ("collectives", "collective_sizes", "collectives"),
-        ("operators", "operator_summary", "operators"),
-    ):
-        path = _of(getattr(files, field), dataset)
-        rows[key] = read_table(path, name).to_pylist() if path else ()
+        if path := _of(paths, dataset):
+            rows[key] = (read_rows_of_run(path, name) if has_steps else read_table(path, name)).to_pylist()
     return rows
 
 

@@ -9,7 +9,7 @@ therefore not computed from tables that lack some, and `capabilities.json` says 
 """
 
 import shutil
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +44,8 @@ FIXED_CLASSES = {"calls": "call", "mpi": "mpi", "ranges": "range", "samples": "s
 """
 EVENT_TABLES = ("launches", "transfers", "counters", *FIXED_CLASSES)
 CLASSES = ("compute", "communication", "memory", "copy", "memset", *dict.fromkeys(FIXED_CLASSES.values()))
+
+PARTS = ("before", "kept", "dropped")
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,8 @@ def reduce_export(
     shutil.rmtree(out, ignore_errors=True)
     partial.rename(out)
     for name, reduction in reduced.items():
-        LOG.info("%s: %s: %d of %d rows kept", folder.name, name, reduction.rows, sum(reduction.before[0].values()))
+        before, kept, _ = reduction.sums[:, 0].sum(axis=1)
+        LOG.info("%s: %s: %d of %d rows kept", folder.name, name, kept, before)
     return document
 
 
@@ -172,12 +175,12 @@ class _Reduction:
     Attributes
     ----------
     name : str
-    rows : int
-        Those that are kept.
+    sums : ndarray of int64, shape (parts, 2, classes)
+        Rows, and their ns, of each of `PARTS` and of `CLASSES`.
     ranks : set of int
         With launches, transfers, counters or whole graphs that are kept.
-    streams : dict of int to set
-        By rank, device and stream of launches that are kept.
+    streams : set of (int, int, int)
+        Rank, device and stream of launches that are kept.
     first_ns, last_ns : int or None
         First start and last end on the export's clock, of launches, transfers and whole graphs that are kept.
     """
@@ -188,11 +191,9 @@ class _Reduction:
         self.clauses = clauses
         self.clock = clock
         self.classes = _kernel_classes(folder) if name in ("launches", "counters") else None
-        sums: list[tuple[dict[str, int], ...]] = [(defaultdict(int), defaultdict(int)) for _ in range(3)]
-        self.before, self.kept, self.dropped = sums
+        self.sums = np.zeros((len(PARTS), 2, len(CLASSES)), np.int64)
         self.ranks: set[int] = set()
-        self.streams: dict[int, set[tuple[int, int]]] = defaultdict(set)
-        self.rows = 0
+        self.streams: set[tuple[int, ...]] = set()
         self.first_ns: int | None = None
         self.last_ns: int | None = None
 
@@ -202,9 +203,7 @@ class _Reduction:
         if self.classes is not None:
             with open_table(self.path, self.name) as file:
                 for batch in file.iter_batches(use_threads=False):
-                    kept = batch.filter(
-                        pa.array(self._keep(batch, self._class_of(batch), _integers(batch, "duration_ns")))
-                    )
+                    kept = batch.filter(pa.array(self._keep(batch, self._class_of(batch))))
                     configurations |= set(pc.unique(kept.column("configuration")).to_pylist())
         return configurations
 
@@ -227,35 +226,32 @@ class _Reduction:
     def _count(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a batch that are kept; count all of them, the kept and the dropped, each on its own."""
         classes = self._class_of(batch)
-        duration = _integers(batch, "duration_ns")
-        keep = self._keep(batch, classes, duration)
-        for sums, rows in ((self.before, slice(None)), (self.kept, keep), (self.dropped, ~keep)):
-            for index in np.unique(classes[rows]).tolist():
-                of_class = classes[rows] == index
-                sums[0][CLASSES[index]] += int(of_class.sum())
-                sums[1][CLASSES[index]] += 0 if duration is None else int(duration[rows][of_class].sum())
+        keep = self._keep(batch, classes)
+        for sums, rows in zip(self.sums, (np.ones_like(keep), keep, ~keep), strict=True):
+            sums[0] += np.bincount(classes[rows], minlength=len(CLASSES))
+            if "duration_ns" in batch.schema.names:
+                np.add.at(sums[1], classes[rows], batch.column("duration_ns").to_numpy()[rows])
         kept = batch.filter(pa.array(keep))
         self._note(kept)
         return kept
 
-    def _keep(self, batch: pa.RecordBatch, classes: np.ndarray, duration: np.ndarray | None) -> np.ndarray:
+    def _keep(self, batch: pa.RecordBatch, classes: np.ndarray) -> np.ndarray:
         """Return which rows meet a clause; bool."""
         keep = np.zeros(batch.num_rows, bool)
         for clause in self.clauses:
-            keep |= self._meets(clause, batch, classes, duration)
+            keep |= self._meets(clause, batch, classes)
         return keep
 
-    def _meets(
-        self, clause: Clause, batch: pa.RecordBatch, classes: np.ndarray, duration: np.ndarray | None
-    ) -> np.ndarray:
+    def _meets(self, clause: Clause, batch: pa.RecordBatch, classes: np.ndarray) -> np.ndarray:
         met = np.ones(batch.num_rows, bool)
         if clause.classes is not None:
             met &= np.isin(classes, [CLASSES.index(name) for name in clause.classes])
         if clause.ranks is not None:
             met &= np.isin(batch.column("rank").to_numpy(), sorted(clause.ranks))
         if clause.least_ns is not None or clause.most_ns is not None:
-            if duration is None:
+            if "duration_ns" not in batch.schema.names:
                 return np.zeros(batch.num_rows, bool)
+            duration = batch.column("duration_ns").to_numpy()
             met &= duration >= (clause.least_ns or 0)
             met &= duration <= (np.iinfo(np.int64).max if clause.most_ns is None else clause.most_ns)
         if clause.window_ns is not None:
@@ -280,7 +276,6 @@ class _Reduction:
 
     def _note(self, kept: pa.RecordBatch) -> None:
         """Remember what the capabilities report of the kept rows."""
-        self.rows += kept.num_rows
         if not kept.num_rows or self.name not in ("launches", "transfers", "counters", GRAPHS):
             return
         self.ranks |= set(pc.unique(kept.column("rank")).to_pylist())
@@ -291,11 +286,8 @@ class _Reduction:
         self.first_ns = start[0].as_py() if self.first_ns is None else self.first_ns
         self.last_ns = end if self.last_ns is None else max(self.last_ns, end)
         if self.name == "launches":
-            streams = pa.table({name: kept.column(name) for name in ("rank", "device", "stream")}).group_by(
-                ["rank", "device", "stream"]
-            )
-            for row in streams.aggregate([]).to_pylist():
-                self.streams[row["rank"]].add((row["device"], row["stream"]))
+            streams = pa.Table.from_batches([kept]).group_by(["rank", "device", "stream"]).aggregate([])
+            self.streams |= {tuple(row.values()) for row in streams.to_pylist()}
 
     def numbers(self) -> dict:
         """Return rows and ns per class.
@@ -305,23 +297,16 @@ class _Reduction:
         RuntimeError
             If what was kept and what was dropped are not together what was there.
         """
-        by_class = {}
-        for name in sorted(self.before[0]):
-            entry = {
-                what: {
-                    part: sums[index][name]
-                    for part, sums in (("before", self.before), ("kept", self.kept), ("dropped", self.dropped))
-                }
+        if (self.sums[0] != self.sums[1] + self.sums[2]).any():
+            raise RuntimeError(f"{self.path}: {self.sums.tolist()} do not add up")
+        return {
+            name: {
+                what: dict(zip(PARTS, self.sums[:, index, CLASSES.index(name)].tolist(), strict=True))
                 for index, what in enumerate(("rows", "duration_ns"))
             }
-            if any(numbers["before"] != numbers["kept"] + numbers["dropped"] for numbers in entry.values()):
-                raise RuntimeError(f"{self.path}: class {name}: {entry} does not add up")
-            by_class[name] = entry
-        return by_class
-
-
-def _integers(batch: pa.RecordBatch, name: str) -> np.ndarray | None:
-    return batch.column(name).to_numpy() if name in batch.schema.names else None
+            for name in sorted(CLASSES)
+            if self.sums[0, 0, CLASSES.index(name)]
+        }
 
 
 def _kernel_classes(folder: Path) -> np.ndarray:
@@ -429,7 +414,8 @@ def reduced_capabilities(document: dict, left: Sequence[_Reduction], numbers: Ma
     """
     if document["status"] == "refused":
         return dict(document)
-    rows = {reduction.name: reduction.rows for reduction in left}
+    rows = {reduction.name: int(reduction.sums[1, 0].sum()) for reduction in left}
+    streams = Counter(rank for reduction in left for rank, *_ in reduction.streams)
     spans = [reduction for reduction in left if reduction.first_ns is not None]
     first = next((reduction for reduction in spans if reduction.name == "launches"), spans[0] if spans else None)
     time = document["time"]
@@ -441,9 +427,7 @@ def reduced_capabilities(document: dict, left: Sequence[_Reduction], numbers: Ma
     return document | {
         "tables": document["tables"] | rows,
         "ranks": sorted(set().union(*(reduction.ranks for reduction in left))),
-        "streams": {
-            str(rank): len(reduction.streams[rank]) for reduction in left for rank in sorted(reduction.streams)
-        },
+        "streams": {str(rank): number for rank, number in sorted(streams.items())},
         "time": time,
         "analyses": _analyses(document, rows, ruled_out(numbers)),
         "issues": [*document["issues"], _note(numbers)],

@@ -509,7 +509,7 @@ def test_records_of_the_host_are_not_asked_for_to_see_three_launches_launched():
 
 def test_nothing_is_advised_of_kernels_that_are_not_recorded():
     """A trace of copies alone: "compute is too short to hide the copies" was said."""
-    rates = {"bytes": 10, "gb_per_s": None, "limit_gb_per_s": None, "memory": None}
+    rates = {"bytes": 10, "gb_per_s": None, "memory": None}
     copies = (CopiesFact(kind=1, direction="host to device", total_ns=90 * MS, copies=2, **rates),)
     fact = LossFact(part="transfers", lost_ns=90 * MS, reasons=(), unknown_ns=0, gain=None, copies=copies)
     assert len(advice(run(), [], [fact], [], [])) == 1

@@ -282,7 +282,7 @@ def test_every_class_has_a_state_and_null_columns_stay_null(tmp_path):
     write_paraver(window, tmp_path / "w.prv")
     write_nsys(window, tmp_path / "w.sqlite")
     with closing(sqlite3.connect(tmp_path / "w.sqlite")) as base:
-        kept = Counter(row["bytes"] is None for _, row in window.rows("transfers") if row["copy_kind"] != 255)
+        kept = Counter(row["bytes"] is None for row in window.rows("transfers") if row["copy_kind"] != 255)
         query = "SELECT bytes IS NULL, count(*) FROM CUPTI_ACTIVITY_KIND_MEMCPY GROUP BY 1"
         assert {bool(empty): count for empty, count in base.execute(query)} == kept
 

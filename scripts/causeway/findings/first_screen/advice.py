@@ -68,6 +68,9 @@ class Advice:
 RECORD_CALLS = "Record runtime calls: they tell what the devices wait for while they are idle."
 EARLIER = "Do it earlier, on another thread, or less often"
 ON_OWN_STREAM = "Copy on a stream of its own while kernels run"
+PEER = "Give rank {} less to do, or more ranks to its part of the work: the others wait for it."
+FITTING = "before kernels use it, or work on less data at once where it does not fit the GPU."
+AT_ONCE = "Give the GPUs work at once: several inputs in flight, or a model that is split within its layers."
 EVEN = "Give the GPUs of the process equal work."
 ANEW = "Balance the work of the ranks anew where it changes: they wait for each other in MPI."
 RECORD = {
@@ -112,9 +115,9 @@ def advice(
         if fact.detail is not None
     ]
     steps += [of_late(fact, run) for fact in late[:1] if fact.saved_ns >= NOTICEABLE * run.elapsed_ns]
-    steps += [of_peer(fact) for fact in peers]
-    steps += [of_migrations(fact, run) for fact in migrations]
-    steps += [of_turns(fact, run) for fact in turns]
+    steps += [Advice(words=PEER.format(fact.rank), saved_ns=fact.waited_ns) for fact in peers]
+    steps += [Advice(words=f"{_prefetch(run)} {FITTING}", saved_ns=fact.under_ns // run.devices) for fact in migrations]
+    steps += [Advice(words=AT_ONCE, saved_ns=fact.working_ns - fact.working_ns // fact.devices) for fact in turns]
     steps += [of_slow_copies(fact, run) for fact in slow_copies]
     steps += [_of_uneven(fact) for fact in uneven]
     steps += [of_slow_group(fact) for fact in slow_groups]
@@ -149,24 +152,6 @@ def of_late(fact: LateRankFact, run: RunFact) -> Advice:
     }
     which = words.get(fact.cause or "", f"Look at what {who} does before these collectives and the others do not.")
     return Advice(words=which, saved_ns=fact.saved_ns)
-
-
-def of_peer(fact: PeerFact) -> Advice:
-    """Return what to do about a rank whose messages the others wait for."""
-    words = f"Give rank {fact.rank} less to do, or more ranks to its part of the work: the others wait for it."
-    return Advice(words=words, saved_ns=fact.waited_ns)
-
-
-def of_migrations(fact: MigrationsFact, run: RunFact) -> Advice:
-    """Return what to do about pages of managed memory that move while kernels run."""
-    words = f"{_prefetch(run)} before kernels use it, or work on less data at once where it does not fit the GPU."
-    return Advice(words=words, saved_ns=fact.under_ns // run.devices)
-
-
-def of_turns(fact: TurnsFact, run: RunFact) -> Advice:
-    """Return what to do where devices of a process take turns."""
-    words = "Give the GPUs work at once: several inputs in flight, or a model that is split within its layers."
-    return Advice(words=words, saved_ns=fact.working_ns - fact.working_ns // fact.devices)
 
 
 def of_slow_copies(fact: SlowCopiesFact, run: RunFact) -> Advice:

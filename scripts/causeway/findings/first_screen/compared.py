@@ -24,8 +24,6 @@ from causeway.core.vocabulary import (
 )
 from causeway.findings.first_screen.compared_kernels import (
     OTHER_NUMBER,
-    ComparedTables,
-    KernelDetail,
     compared_tables,
     is_alike,
     is_kernel,
@@ -102,46 +100,6 @@ class Amount:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparedRuns:
-    """What is said of a pair: its changes; calls of operators, those whose change makes most first; reasons of idle
-    time, copies and communication outside compute, operators and kernels that changed most, before and after, ns;
-    numbers of launches and of calls, both models, the slowest steps of each, whether repeats were measured, and the
-    runs without input shapes.
-
-    Then: what changed between plain tables; what times of whole runs are divided by; what is behind the change of
-    kernels, and those of which the slowest launches alone changed; why the launches are not the same, where they are
-    not, steps that warm up, kernels' names in the baseline by those in the candidate where they are others, and whether
-    all kernels changed alike; the idle share before and after, what is behind most of it; and rates of
-    copies that changed, by direction, GB/s; and where no kernel is on both sides the time of all, ns.
-    """
-
-    changes: Sequence[ChangeFact]
-    calls: Sequence[CallFact]
-    numbers_of_calls: tuple[int, int]
-    unshaped: Sequence[str]
-    reasons: Sequence[tuple[str, float, float]]
-    exposed: Sequence[tuple[str, float, float]]
-    operators: Sequence[tuple[str, float, float]]
-    kernels: Sequence[tuple[str, float, float]]
-    launches: tuple[int, int]
-    models: tuple[str, str]
-    slowest: tuple[str, float, float] | None
-    has_repeats: bool
-    tables: ComparedTables | None = None
-    amount: Amount = Amount()
-    details: Mapping[str, KernelDetail] = field(default_factory=dict)
-    tails: Sequence[str] = ()
-    other_work: str = ""
-    warm_up: Sequence[Sequence[float]] = ((), ())
-    former: Mapping[str, str] = field(default_factory=dict)
-    is_alike: bool = False
-    idle_shares: tuple[float, float] | None = None
-    most_idle: str = ""
-    rates: Sequence[tuple[str, float, float]] = ()
-    lone_times: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class PairSide:
     """What is read of one run of a pair beside the comparison: rows of `waiting` and of `operator_summary`, the
     durations of its steps behind the warm-up and of those that warm up, mean of their ranks, ns, its copies by device
@@ -168,6 +126,94 @@ def step_times(rows: Sequence[Row], is_warm_up: bool = False) -> list[float]:
     return [sum(each) / len(each) for each in times.values()]
 
 
+class ComparedRuns:
+    """What is said of a pair: its changes; calls of operators, those whose change makes most first; reasons of idle
+    time, copies and communication outside compute, operators and kernels that changed most, before and after, ns;
+    numbers of launches and of calls, both models, the slowest steps of each, whether repeats were measured, and the
+    runs without input shapes.
+
+    Then: what changed between plain tables; what times of whole runs are divided by; what is behind the change of
+    kernels, and those of which the slowest launches alone changed; why the launches are not the same, where they are
+    not, steps that warm up, kernels' names in the baseline by those in the candidate where they are others, and whether
+    all kernels changed alike; the idle share before and after, what is behind most of it; and rates of
+    copies that changed, by direction, GB/s; and where no kernel is on both sides the time of all, ns.
+    """
+
+    def __init__(self, document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> None:
+        before, after = (document[side] for side in SIDES)
+        table = f"compare/{before['dataset']}__{after['dataset']}/comparison.parquet"
+        amount = self.amount = _amount(document, rows, sides)
+        whole = next((row for row in rows if row["level"] == "run" and row["metric"] == "time_per_launch"), None)
+        self.other_work = whole["reason"] if whole and whole["reason_code"] == OTHER_WORK else ""
+        operators = document["operators"]
+        is_by_input = bool(self.other_work and operators and not operators["without_shapes"])
+        names = {
+            "step": "Median step",
+            "span": "Run",
+            "idle": f"Idle{amount.of}",
+            "copies": f"Copies{amount.of}",
+            "time_per_launch": SAME_LAUNCHES,
+            "time_per_call": SAME_CALLS,
+        }
+        changes = [
+            _of_amount(_change_of(names[metric], row, cell("change_percent", table, index)), metric, amount)
+            for index, row in enumerate(rows)
+            if row["level"] == "run" and (metric := row["metric"]) in names and row["baseline_value"] is not None
+        ]
+        changes.sort(key=lambda change: list(names.values()).index(change.what))
+        self.changes = [
+            change
+            for change in changes
+            if change.what != SAME_CALLS or (change.low is not None and (is_by_input or not whole))
+        ]
+        least = NOTICEABLE * max(map(_gpu_ns, (before, after)))
+        calls = _calls(operators, rows, table, sides, _compared_ranks(document)) if operators else []
+        self.calls = [call for call in calls if abs(call.whole_ns) >= least]
+        self.numbers_of_calls = [operators[side]["calls"] for side in SIDES] if operators else [0, 0]
+        self.unshaped = operators["without_shapes"] if operators else ()
+        ends = [(whole or {}).get(f"{end}_percent") or 0 for end in ("low", "high")]
+        is_change = whole and whole["verdict"] != SAME and ends[0] * ends[1] > 0
+        least_kernel = NOTICEABLE * max(side["gpu_time_ns"] or 0 for side in (before, after)) if is_change else least
+        kernels = [
+            (row["kernel"], row["baseline_ns"] / amount.divisors[0], row["candidate_ns"] / amount.divisors[1])
+            for row in kernels_by_name(document["decomposition"])
+            if abs(row["candidate_ns"] - row["baseline_ns"] - row["launches_ns"]) >= min(least, least_kernel)
+        ]
+        self.kernels = sorted(kernels, key=lambda row: (-abs(row[2] - row[1]), row[0]))
+        self.details = kernel_details(document, rows)
+        told = {kernel[0] for kernel in kernels}
+        self.tails = [
+            row["candidate"]
+            for row in filter(is_kernel, rows)
+            if row["candidate"] not in told
+            and self.details[row["candidate"]].tail is not None
+            and row["candidate_total_ns"] >= NOTICEABLE * (after["gpu_time_ns"] or 0)
+        ]
+        of_each = [_gpu_ns(side) / divisor for side, divisor in zip((before, after), amount.divisors, strict=True)]
+        least_each = NOTICEABLE * max(of_each)
+        reasons = amount.of_each(list(map(_reasons, sides)))
+        self.reasons = _side_by_side(reasons, least_each)
+        self.most_idle = max(reasons[1].items(), key=lambda pair: pair[1], default=("", 0))[0]
+        self.exposed = _side_by_side(amount.of_each(list(map(_exposed, sides))), least_each)
+        self.operators = _side_by_side(amount.of_each(list(map(_operators, sides))), least_each) if operators else []
+        self.launches = before["launches"], after["launches"]
+        self.models = _model(before["devices"]), _model(after["devices"])
+        self.slowest = _slowest(sides)
+        self.has_repeats = document["noise"] == "repeats"
+        self.tables = compared_tables(document, rows, table)
+        self.warm_up = [side.warm_up for side in sides]
+        self.former = {
+            row["candidate"]: row["baseline"]
+            for row in document["matches"]
+            if row["candidate"] and row["baseline"] and len({without_build_numbers(row[side]) for side in SIDES}) > 1
+        }
+        self.is_alike = whole is not None and is_alike(rows, whole["change_percent"], document)
+        self.idle_shares = _idle_shares(document, rows)
+        self.rates = _rates(sides)
+        is_lone = not any(document.get("matched", {EXACT: 1}).get(how) for how in (EXACT, NORMALISED, SEQUENCE))
+        self.lone_times = (before["gpu_time_ns"], after["gpu_time_ns"]) if is_lone else None
+
+
 def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> ComparedRuns | None:
     """Return what is known of a compared pair; None where it was not compared.
 
@@ -182,88 +228,7 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
     """
     if document["why"] is not None or (document["same_content"]["sides"] or {}).get("is_all"):
         return None
-    table = f"compare/{document['baseline']['dataset']}__{document['candidate']['dataset']}/comparison.parquet"
-    amount = _amount(document, rows, sides)
-    names = {
-        "step": "Median step",
-        "span": "Run",
-        "idle": f"Idle{amount.of}",
-        "copies": f"Copies{amount.of}",
-        "time_per_launch": SAME_LAUNCHES,
-        "time_per_call": SAME_CALLS,
-    }
-    changes = [
-        _of_amount(_change_of(names[row["metric"]], row, cell("change_percent", table, index)), row["metric"], amount)
-        for index, row in enumerate(rows)
-        if row["level"] == "run" and row["metric"] in names and row["baseline_value"] is not None
-    ]
-    whole = next((row for row in rows if row["level"] == "run" and row["metric"] == "time_per_launch"), None)
-    other_work = whole["reason"] if whole and whole["reason_code"] == OTHER_WORK else ""
-    is_lone = not any(document.get("matched", {EXACT: 1}).get(how) for how in (EXACT, NORMALISED, SEQUENCE))
-    operators = document["operators"]
-    is_by_input = bool(other_work and operators and not operators["without_shapes"])
-    changes = [
-        change
-        for change in changes
-        if change.what != SAME_CALLS or (change.low is not None and (is_by_input or not whole))
-    ]
-    changes.sort(key=lambda change: list(names.values()).index(change.what))
-    least = NOTICEABLE * max(_gpu_ns(document[side]) for side in SIDES)
-    details = kernel_details(document, rows)
-    is_change = whole and whole["verdict"] != SAME and (whole["low_percent"] or 0) * (whole["high_percent"] or 0) > 0
-    least_kernel = NOTICEABLE * max(document[side]["gpu_time_ns"] or 0 for side in SIDES) if is_change else least
-    kernels = [
-        (row["kernel"], row["baseline_ns"] / amount.divisors[0], row["candidate_ns"] / amount.divisors[1])
-        for row in kernels_by_name(document["decomposition"])
-        if abs(row["candidate_ns"] - row["baseline_ns"] - row["launches_ns"]) >= min(least, least_kernel)
-    ]
-    told = {kernel[0] for kernel in kernels}
-    least_each = NOTICEABLE * max(
-        _gpu_ns(document[side]) / divisor for side, divisor in zip(SIDES, amount.divisors, strict=True)
-    )
-    reasons = amount.of_each([_reasons(side) for side in sides])
-    return ComparedRuns(
-        changes=changes,
-        calls=[
-            call
-            for call in _calls(operators, rows, table, sides, _compared_ranks(document))
-            if abs(call.whole_ns) >= least
-        ]
-        if operators
-        else (),
-        numbers_of_calls=(operators["baseline"]["calls"], operators["candidate"]["calls"]) if operators else (0, 0),
-        unshaped=operators["without_shapes"] if operators else (),
-        reasons=_side_by_side(reasons, least_each),
-        exposed=_side_by_side(amount.of_each([_exposed(side) for side in sides]), least_each),
-        operators=_side_by_side(amount.of_each([_operators(side) for side in sides]), least_each) if operators else (),
-        kernels=sorted(kernels, key=lambda row: (-abs(row[2] - row[1]), row[0])),
-        launches=(document["baseline"]["launches"], document["candidate"]["launches"]),
-        models=(_model(document["baseline"]["devices"]), _model(document["candidate"]["devices"])),
-        slowest=_slowest(sides),
-        has_repeats=document["noise"] == "repeats",
-        tables=compared_tables(document, rows, table),
-        amount=amount,
-        details=details,
-        tails=[
-            row["candidate"]
-            for row in filter(is_kernel, rows)
-            if row["candidate"] not in told
-            and details[row["candidate"]].tail is not None
-            and row["candidate_total_ns"] >= NOTICEABLE * (document["candidate"]["gpu_time_ns"] or 0)
-        ],
-        other_work=other_work,
-        warm_up=[side.warm_up for side in sides],
-        former={
-            row["candidate"]: row["baseline"]
-            for row in document["matches"]
-            if row["candidate"] and row["baseline"] and len({without_build_numbers(row[side]) for side in SIDES}) > 1
-        },
-        is_alike=whole is not None and is_alike(rows, whole["change_percent"], document),
-        idle_shares=_idle_shares(document, rows),
-        rates=_rates(sides),
-        lone_times=(document["baseline"]["gpu_time_ns"], document["candidate"]["gpu_time_ns"]) if is_lone else None,
-        most_idle=max(reasons[1].items(), key=lambda pair: pair[1], default=("", 0))[0],
-    )
+    return ComparedRuns(document, rows, sides)
 
 
 def _amount(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> Amount:
@@ -551,7 +516,7 @@ def _idle_share(fact: ComparedRuns) -> str:
     return f", {before} to {after} of the time, most of it {fact.most_idle}"
 
 
-def _numbers(numbers: tuple[int, int], of_what: str) -> str:
+def _numbers(numbers: Sequence[int], of_what: str) -> str:
     return "" if numbers[0] == numbers[1] else f", {count(numbers[0])} to {count(numbers[1])}{of_what}"
 
 

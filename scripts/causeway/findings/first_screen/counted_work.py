@@ -8,7 +8,7 @@ from pathlib import Path
 
 from causeway.core.codes import GPU_TIME
 from causeway.core.names.kernel_words import kernel_words
-from causeway.findings.first_screen.run_facts import NOTICEABLE, RunTables
+from causeway.findings.first_screen.run_facts import NOTICEABLE, RunTables, files_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +55,7 @@ def peak_facts(tables: RunTables, most: int) -> list[PeakFact]:
     import duckdb
 
     facts = []
-    for folder in tables.folders:
-        path = folder / "counters.parquet"
-        if not path.is_file():
-            continue
+    for path in files_of(tables.folders, "counters"):
         described = duckdb.execute("DESCRIBE SELECT * FROM read_parquet(?)", [str(path)]).fetchall()
         held = {name for name, kind, *_ in described if kind != "VARCHAR"}
         groups = [*PEAKS.values(), *LEVELS.values(), ALLOWED, *BLOCK_LIMITS.values()]
@@ -73,7 +70,7 @@ def peak_facts(tables: RunTables, most: int) -> list[PeakFact]:
         rows = duckdb.execute(
             f"SELECT k.short_name, {time}, count(*), {means} FROM {LAUNCHES_WITH_COUNTERS}"  # noqa: S608
             f" GROUP BY k.short_name HAVING sum({weight}) > 0",
-            _counter_files(folder),
+            _counter_files(path.parent),
         ).fetchall()
         facts += [
             PeakFact(

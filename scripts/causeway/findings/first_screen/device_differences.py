@@ -22,7 +22,16 @@ from causeway.core.queries import bounded_database, file_source, in_document, wi
 from causeway.core.schemas import Row
 from causeway.events.event_blocks import Block, chunks, merged, times
 from causeway.findings.first_screen.losses import host_memory
-from causeway.findings.first_screen.run_facts import ALIKE, IDLE, LEAST_CLOCK, NOTICEABLE, RunFact, RunTables
+from causeway.findings.first_screen.run_facts import (
+    ALIKE,
+    IDLE,
+    LEAST_CLOCK,
+    NOTICEABLE,
+    RunFact,
+    RunTables,
+    files_of,
+    inside,
+)
 
 FEW_AT_ONCE = 0.1
 """Share of the time in which a device of a rank works that a second one works up to, for them to take turns."""
@@ -61,13 +70,12 @@ class TurnsFact:
 
 @dataclass(frozen=True, kw_only=True)
 class SlowCopiesFact:
-    """Copies of one direction that are slower on some devices: which of how many, both speeds in GB/s, what the slowest
+    """Copies of one direction that are slower on some devices: which, both speeds in GB/s, what the slowest
     one loses by it, ns, and the host's memory of the slow ones and of the others, where it differs.
     """
 
     direction: str
     slow: tuple[tuple[int, int], ...]
-    devices: int
     gb_per_s: float
     others_gb_per_s: float
     lost_ns: int
@@ -161,8 +169,8 @@ def _run_the_same(folders: Sequence[Path], rank: int, devices: int) -> bool:
     """Return whether all devices of a rank run as many launches of each kernel with each grid, and no whole graphs."""
     import duckdb
 
-    launches = [str(path) for folder in folders if (path := folder / "launches.parquet").is_file()]
-    if not launches or any((folder / "graphs.parquet").is_file() for folder in folders):
+    launches = [str(path) for path in files_of(folders, "launches")]
+    if not launches or files_of(folders, "graphs"):
         return False
     alike = (
         "SELECT count(*) > 0 AND bool_and(devices = ? AND least = most) FROM (SELECT count(*) AS devices,"
@@ -208,11 +216,10 @@ def unused_facts(tables: RunTables, run: RunFact) -> list[UnusedFact]:
 
     if len(tables.folders) != 1 or run.devices < 2 or not tables.is_timed:
         return []
-    files = [tables.folders[0] / f"{table}.parquet" for table in ("launches", "transfers", "graphs")]
-    files = [file for file in files if file.is_file()]
+    files = files_of(tables.folders, "launches", "transfers", "graphs")
     if not files:
         return []
-    stable = [file_source("/".join(file.parts[-4:])) for file in files]
+    stable = [file_source(inside(file)) for file in files]
     rows = duckdb.execute(USED.format(work=_union(map(file_source, files)))).fetchall()
     unused = sum(before + behind for *_, before, behind in rows)
     if unused < NOTICEABLE * run.elapsed_ns or 2 * unused < run.parts.get(IDLE, 0):
@@ -229,7 +236,6 @@ class SlowGroupFact:
     """
 
     communicator: str
-    collectives: int
     transfer_ns: float
     others_ns: float
     lost_ns: int
@@ -255,7 +261,6 @@ def slow_group_facts(tables: RunTables, run: RunFact) -> list[SlowGroupFact]:
             facts.append(
                 SlowGroupFact(
                     communicator=slowest["communicator"],
-                    collectives=count,
                     transfer_ns=slowest["transfer_ns"] / count,
                     others_ns=usual / count,
                     lost_ns=round(lost),
@@ -270,15 +275,13 @@ def slow_group_facts(tables: RunTables, run: RunFact) -> list[SlowGroupFact]:
 def _moved(folders: Sequence[Path]) -> Counter[str]:
     """Return the bytes of the collectives of each communicator, of those whose sizes are all known."""
     sums: Counter[str] = Counter()
-    for folder in folders:
-        path = folder / "collectives.parquet"
-        if path.is_file():
-            with closing(bounded_database()) as base:
-                query = (
-                    f"SELECT communicator, sum(bytes)::BIGINT FROM {file_source(path)}"  # noqa: S608
-                    " GROUP BY ALL HAVING count(bytes) = count(*) AND communicator IS NOT NULL"
-                )
-                sums.update(dict(base.execute(query).fetchall()))
+    for path in files_of(folders, "collectives"):
+        with closing(bounded_database()) as base:
+            query = (
+                f"SELECT communicator, sum(bytes)::BIGINT FROM {file_source(path)}"  # noqa: S608
+                " GROUP BY ALL HAVING count(bytes) = count(*) AND communicator IS NOT NULL"
+            )
+            sums.update(dict(base.execute(query).fetchall()))
     return sums
 
 
@@ -319,7 +322,6 @@ def _slow_copies(
         SlowCopiesFact(
             direction=COPY_KINDS.get(kind, "unknown"),
             slow=tuple(sorted(_keys(slow))),
-            devices=len(rows),
             gb_per_s=_speed(slow),
             others_gb_per_s=_speed(others),
             lost_ns=max(round(row["sized_ns"] - row["bytes"] / _speed(others)) for row in slow),
@@ -343,14 +345,13 @@ def _speed(rows: Sequence[Row]) -> float:
 @dataclass(frozen=True, kw_only=True)
 class ApartFact:
     """A place, or level of other text columns, whose rows of a table stand apart from all others: each column and its
-    level, one, or two that only together stand apart; its rows, of how many; the mean of the measured value there and
+    level, one, or two that only together stand apart; its rows; the mean of the measured value there and
     elsewhere; the share of the variance within configurations that lies between the two, 0 to 1; and the column of a
     clock that differs most, with its means there and elsewhere.
     """
 
     levels: Sequence[tuple[str, str]]
     rows: int
-    of: int
     mean: float
     others: float
     share: float
@@ -362,8 +363,7 @@ def apart_fact(tables: RunTables, target: str, numbers: bool = False) -> ApartFa
     variance within configurations lies, or of two columns where that explains more, also of `numbers`; None without
     one.
     """
-    paths = [path for folder in tables.folders if (path := folder / "counters.parquet").is_file()]
-    facts = [fact for path in paths for fact in _apart(path, target, numbers)]
+    facts = [fact for path in files_of(tables.folders, "counters") for fact in _apart(path, target, numbers)]
     best = max((fact.share for fact in facts), default=0.0)
     alike = [fact for fact in facts if fact.share >= ALIKE * best]
     return min(alike, key=lambda fact: (len(fact.levels), -round(fact.share, 9), -fact.mean, fact.levels), default=None)
@@ -404,7 +404,6 @@ def _apart(path: Path, target: str, numbers: bool) -> list[ApartFact]:
                         ApartFact(
                             levels=tuple(zip(names, map(_level, level), strict=True)),
                             rows=rows,
-                            of=of,
                             mean=mean,
                             others=(whole - rows * mean) / (of - rows),
                             share=share,

@@ -1,28 +1,22 @@
 """The facts of a dataset, each read once: the first screen and the findings say the same ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import TypeVar
 
 from causeway.findings.first_screen.device_differences import (
-    SlowCopiesFact,
-    SlowGroupFact,
-    TurnsFact,
-    UnevenFact,
-    UnusedFact,
     slow_copies_facts,
     slow_group_facts,
     turns_facts,
     uneven_facts,
     unused_facts,
 )
-from causeway.findings.first_screen.first_steps import FirstStepFact, first_step_facts
-from causeway.findings.first_screen.late_in_mpi import InTurnFact, PeerFact, awaited_peers, last_in_turn, late_in_mpi
+from causeway.findings.first_screen.first_steps import first_step_facts
+from causeway.findings.first_screen.late_in_mpi import awaited_peers, last_in_turn, late_in_mpi
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
 from causeway.findings.first_screen.outliers import (
-    EventFact,
     GapFact,
-    SlowStepsFact,
     between,
     event_facts,
     gap_facts,
@@ -32,6 +26,21 @@ from causeway.findings.first_screen.outliers import (
 from causeway.findings.first_screen.run_facts import RecordingFact, RunFact, RunTables, recording_facts, run_fact
 from causeway.findings.first_screen.step_edges import EdgeFact, edge_facts
 from causeway.findings.first_screen.work import VariationFact, variation_facts
+
+Fact = TypeVar("Fact")
+
+
+def _of_run(read: Callable[[RunTables, RunFact], Sequence[Fact]], *instead: str) -> "cached_property[Sequence[Fact]]":
+    """Return an attribute of `DatasetFacts`: what is read of its run; nothing without a run, or where one of the
+    attributes `instead` says more.
+    """
+
+    def facts(self: "DatasetFacts") -> Sequence[Fact]:
+        if self.run is None or any(getattr(self, name) for name in instead):
+            return ()
+        return read(self.tables, self.run)
+
+    return cached_property(facts)
 
 
 class DatasetFacts:
@@ -69,10 +78,8 @@ class DatasetFacts:
         is_timed = self.tables.quality["analyses"].get("time_line", {"possible": True})["possible"]
         return gap_facts(self.tables, self.run) if is_timed and self.run else []
 
-    @cached_property
-    def events(self) -> Sequence[EventFact]:
-        """Single launches and copies that stand out, most time first."""
-        return event_facts(self.tables, self.run) if self.run else ()
+    events = _of_run(event_facts)
+    """Single launches and copies that stand out, most time first."""
 
     @cached_property
     def late(self) -> Sequence[LateRankFact]:
@@ -87,35 +94,23 @@ class DatasetFacts:
             for fact, ns in zip(late, most, strict=True)
         ]
 
-    @cached_property
-    def peers(self) -> Sequence[PeerFact]:
-        """The rank whose messages the others wait for, where no collective says who is late."""
-        return awaited_peers(self.tables, self.run) if self.run and not self.late else ()
+    peers = _of_run(awaited_peers, "late")
+    """The rank whose messages the others wait for, where no collective says who is late."""
 
-    @cached_property
-    def in_turn(self) -> Sequence[InTurnFact]:
-        """Ranks that are last in turn, where none is late."""
-        return last_in_turn(self.tables, self.run) if self.run and not self.late else ()
+    in_turn = _of_run(last_in_turn, "late")
+    """Ranks that are last in turn, where none is late."""
 
-    @cached_property
-    def uneven(self) -> Sequence[UnevenFact]:
-        """Devices of a process that have less to do than the busiest, where they take no turns."""
-        return uneven_facts(self.tables, self.run) if self.run and not self.turns else ()
+    uneven = _of_run(uneven_facts, "turns")
+    """Devices of a process that have less to do than the busiest, where they take no turns."""
 
-    @cached_property
-    def unused(self) -> Sequence[UnusedFact]:
-        """The GPU that works in a part of the run alone, where no uneven work says it."""
-        return unused_facts(self.tables, self.run) if self.run and not self.turns and not self.uneven else ()
+    unused = _of_run(unused_facts, "turns", "uneven")
+    """The GPU that works in a part of the run alone, where no uneven work says it."""
 
-    @cached_property
-    def slow_groups(self) -> Sequence[SlowGroupFact]:
-        """The communicator whose collectives are slower than the same ones of others."""
-        return slow_group_facts(self.tables, self.run) if self.run else ()
+    slow_groups = _of_run(slow_group_facts)
+    """The communicator whose collectives are slower than the same ones of others."""
 
-    @cached_property
-    def first_steps(self) -> Sequence[FirstStepFact]:
-        """First steps that take far longer than the others."""
-        return first_step_facts(self.tables, self.run) if self.run else ()
+    first_steps = _of_run(first_step_facts)
+    """First steps that take far longer than the others."""
 
     @cached_property
     def edges(self) -> Sequence[EdgeFact]:
@@ -123,19 +118,13 @@ class DatasetFacts:
         most = max((fact.lost_ns / self.run.devices for fact in self.losses), default=0) if self.run else 0
         return [fact for fact in self._all_edges if 2 * fact.ns >= most]
 
-    @cached_property
-    def _all_edges(self) -> Sequence[EdgeFact]:
-        return edge_facts(self.tables, self.run) if self.run else ()
+    _all_edges = _of_run(edge_facts)
 
-    @cached_property
-    def turns(self) -> Sequence[TurnsFact]:
-        """Devices of a process that take turns."""
-        return turns_facts(self.tables, self.run) if self.run else ()
+    turns = _of_run(turns_facts)
+    """Devices of a process that take turns."""
 
-    @cached_property
-    def slow_copies(self) -> Sequence[SlowCopiesFact]:
-        """Devices that copy more slowly than others."""
-        return slow_copies_facts(self.tables, self.run) if self.run else ()
+    slow_copies = _of_run(slow_copies_facts)
+    """Devices that copy more slowly than others."""
 
     @cached_property
     def variations(self) -> Sequence[VariationFact]:
@@ -143,7 +132,5 @@ class DatasetFacts:
         stands = between(self.gaps)
         return variation_facts(self.tables, self.run, stands[1] if stands else 0) if self.run else ()
 
-    @cached_property
-    def slow_steps(self) -> Sequence[SlowStepsFact]:
-        """Slow steps by cause, most time first."""
-        return slow_step_facts(self.tables, self.run) if self.run else ()
+    slow_steps = _of_run(slow_step_facts)
+    """Slow steps by cause, most time first."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from causeway.core.queries import bounded_database
 from causeway.findings.first_screen.losses import LateRankFact
-from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
+from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables, files_of, inside
 
 TOGETHER = "^P?MPI_(All(reduce|gather|gatherv|toall|toallv|toallw)|Barrier|Reduce_scatter(_block)?)$"
 """Blocking collectives that no rank leaves before all have come."""
@@ -53,7 +53,7 @@ def last_in_turn(tables: RunTables, run: RunFact) -> list[InTurnFact]:
     collectives = sum(row[1] for row in rows)
     if not rows or waited < NOTICEABLE * run.elapsed_ns or max(row[1] for row in rows) >= MOST * collectives:
         return []
-    query = f"{_late(['/'.join(path.parts[-4:]) for path in paths])} SELECT sum(waited_ns)::BIGINT FROM each"  # noqa: S608
+    query = f"{_late([inside(path) for path in paths])} SELECT sum(waited_ns)::BIGINT FROM each"  # noqa: S608
     return [InTurnFact(last=sorted(row[:2] for row in rows), waited_ns=waited, query=query)]
 
 
@@ -61,7 +61,7 @@ def _by_last(tables: RunTables, run: RunFact) -> tuple[list[Path], list[tuple[in
     """Return the tables of MPI calls, and by the rank that is last in collectives, most waiting first: rank, number,
     waiting, that for it alone, fewest and most ranks of one; no rows where not all ranks are in enough of them.
     """
-    paths = [folder / "mpi.parquet" for folder in tables.folders if (folder / "mpi.parquet").is_file()]
+    paths = files_of(tables.folders, "mpi")
     if run.ranks < 2 or not paths:
         return paths, []
     with closing(bounded_database()) as base:
@@ -82,7 +82,7 @@ def late_in_mpi(tables: RunTables, run: RunFact) -> list[LateRankFact]:
     late, last, waited, alone, _, _ = rows[0]
     if last < MOST * collectives or waited < NOTICEABLE * run.elapsed_ns * (run.ranks - 1):
         return []
-    query = _late(["/".join(path.parts[-4:]) for path in paths])
+    query = _late([inside(path) for path in paths])
     return [
         LateRankFact(
             group=0,
@@ -130,14 +130,14 @@ def awaited_peers(tables: RunTables, run: RunFact) -> list[PeerFact]:
     """
     import duckdb
 
-    paths = [folder / "mpi.parquet" for folder in tables.folders if (folder / "mpi.parquet").is_file()]
+    paths = files_of(tables.folders, "mpi")
     if run.ranks < 2 or not paths:
         return []
     rows = duckdb.execute(_of_files(PEERS, [str(path) for path in paths], calls=RECEIVES)).fetchall()
     own: Counter[int] = Counter()
     for rank, _, waited in rows:
         own[rank] += waited
-    query = _of_files(PEERS, ["/".join(path.parts[-4:]) for path in paths], calls=RECEIVES)
+    query = _of_files(PEERS, [inside(path) for path in paths], calls=RECEIVES)
     facts = []
     for peer in sorted({row[1] for row in rows}):
         waits = {rank: waited for rank, of, waited in rows if of == peer and waited >= NOTICEABLE * run.elapsed_ns}

@@ -31,6 +31,7 @@ from causeway.findings.first_screen.run_facts import (
     UNKNOWN,
     RunFact,
     RunTables,
+    files_of,
     too_fast,
 )
 
@@ -75,13 +76,12 @@ class CopiesFact:
     copies: int
     bytes: int | None
     gb_per_s: float | None
-    limit_gb_per_s: float | None
     memory: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class CollectivesFact:
-    """The collectives with most time: operation, message, bandwidth of the bus at the median and at best, GB/s. Of
+    """The collectives with most time: operation, message, bandwidth of the bus at the median, GB/s. Of
     sends and receives, which begin before their peer is there, `beyond_ns` is what all take beyond the median.
     """
 
@@ -90,7 +90,6 @@ class CollectivesFact:
     count: int
     total_ns: int
     bus_gb_per_s: float | None
-    best_bus_gb_per_s: float | None
     matched: bool
     beyond_ns: int = 0
 
@@ -335,17 +334,15 @@ def _waits(tables: RunTables) -> tuple[str, int] | None:
     import duckdb
 
     counts: Counter[str] = Counter()
-    for folder in tables.folders:
-        path = folder / "calls.parquet"
-        if path.is_file():
-            for name, rows in duckdb.execute(
-                "SELECT name::VARCHAR, count(*) FROM read_parquet(?) WHERE regexp_matches(name::VARCHAR,"
-                " '(Device|Stream|Ctx|Context|Event)Synchronize|^(cuda|hip|cu)Memcpy')"
-                " AND NOT contains(name::VARCHAR, 'Async') GROUP BY ALL",
-                [str(path)],
-            ).fetchall():
-                counts[name] += rows
-    return max(counts.items(), key=lambda call: (call[1], call[0])) if counts else None
+    for path in files_of(tables.folders, "calls"):
+        rows = duckdb.execute(
+            "SELECT name::VARCHAR, count(*) FROM read_parquet(?) WHERE regexp_matches(name::VARCHAR,"
+            " '(Device|Stream|Ctx|Context|Event)Synchronize|^(cuda|hip|cu)Memcpy')"
+            " AND NOT contains(name::VARCHAR, 'Async') GROUP BY ALL",
+            [str(path)],
+        ).fetchall()
+        counts.update(dict(rows))
+    return max(counts.items(), key=lambda call: (call[1], call[0]), default=None)
 
 
 def _copies(tables: RunTables) -> list[CopiesFact]:
@@ -372,7 +369,6 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
                 copies=sum(row["copies"] for row in rows),
                 bytes=size,
                 gb_per_s=size / sized if size and sized else None,
-                limit_gb_per_s=rows[0]["limit_gb_per_s"],
                 memory=max(own)[1] if own else "managed" if kind in MIGRATIONS else None,
             )
         )
@@ -384,7 +380,6 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
             copies=row["launches"],
             bytes=None,
             gb_per_s=None,
-            limit_gb_per_s=None,
             memory=None,
         )
         for row in tables.kernels
@@ -398,17 +393,14 @@ def host_memory(folders: Sequence[Path]) -> Counter[tuple[int, str, int, int]]:
     import duckdb
 
     memory: Counter[tuple[int, str, int, int]] = Counter()
-    for folder in folders:
-        path = folder / "transfers.parquet"
-        if path.is_file():
-            for kind, source, target, rank, device, ns in duckdb.execute(
-                "SELECT copy_kind, src_kind, dst_kind, rank, device, sum(duration_ns)::BIGINT FROM read_parquet(?)"
-                " GROUP BY ALL",
-                [str(path)],
-            ).fetchall():
-                host = source if kind == 1 else target if kind == 2 else None
-                if host is not None:
-                    memory[kind, MEMORY_KINDS.get(host, "unknown"), rank, device] += ns
+    sums = (
+        "SELECT copy_kind, src_kind, dst_kind, rank, device, sum(duration_ns)::BIGINT FROM read_parquet(?) GROUP BY ALL"
+    )
+    for path in files_of(folders, "transfers"):
+        for kind, source, target, rank, device, ns in duckdb.execute(sums, [str(path)]).fetchall():
+            host = source if kind == 1 else target if kind == 2 else None
+            if host is not None:
+                memory[kind, MEMORY_KINDS.get(host, "unknown"), rank, device] += ns
     return memory
 
 
@@ -417,14 +409,13 @@ def _are_apart(folders: Sequence[Path]) -> bool:
     import duckdb
 
     sums = Counter({True: 0, False: 0})
+    query = (
+        "SELECT stream NOT IN (SELECT DISTINCT stream FROM read_parquet(?) WHERE stream > 0),"
+        " sum(duration_ns)::BIGINT FROM read_parquet(?) WHERE stream > 0 GROUP BY ALL"
+    )
     for folder in folders:
-        transfers, launches = (folder / f"{name}.parquet" for name in ("transfers", "launches"))
-        if transfers.is_file() and launches.is_file():
-            query = (
-                "SELECT stream NOT IN (SELECT DISTINCT stream FROM read_parquet(?) WHERE stream > 0),"
-                " sum(duration_ns)::BIGINT FROM read_parquet(?) WHERE stream > 0 GROUP BY ALL"
-            )
-            sums.update(dict(duckdb.execute(query, [str(launches), str(transfers)]).fetchall()))
+        if len(files := files_of([folder], "launches", "transfers")) == 2:
+            sums.update(dict(duckdb.execute(query, list(map(str, files))).fetchall()))
     return sums[True] > sums[False]
 
 
@@ -440,7 +431,6 @@ def _collectives(tables: RunTables, waited_ns: int) -> list[CollectivesFact]:
             count=row["collectives"],
             total_ns=row["total_ns"],
             bus_gb_per_s=row["bus_gb_per_s"],
-            best_bus_gb_per_s=row["best_bus_gb_per_s"],
             matched=row["matched"],
             beyond_ns=0
             if row["matched"] or row["operation"] != "send_recv" or row["bytes"] is None

@@ -15,6 +15,7 @@ from causeway.core.codes import COPY_KINDS, MEMORY_KINDS, MIGRATIONS
 from causeway.core.queries import bounded_database, file_source
 from causeway.core.schemas import Row
 from causeway.core.tables import open_table, read_table
+from causeway.events.event_blocks import kernel_columns
 from causeway.findings.first_screen.first_steps import FirstStepFact
 from causeway.findings.first_screen.run_facts import (
     FENCE,
@@ -25,6 +26,7 @@ from causeway.findings.first_screen.run_facts import (
     UNKNOWN,
     RunFact,
     RunTables,
+    files_of,
 )
 from causeway.findings.first_screen.step_edges import innermost
 
@@ -235,10 +237,10 @@ def _other_work(folder: Path) -> list[tuple[tuple[int, int], int, int]]:
     """Return when the first copy or graph of each rank and device of an export begins, and the last one ends."""
     import duckdb
 
+    which = {"transfers": f"copy_kind NOT IN {MIGRATIONS}", "graphs": "TRUE"}
     parts = [
-        f"SELECT rank, device, start_ns, duration_ns FROM {file_source(folder / f'{name}.parquet')} WHERE {which}"  # noqa: S608
-        for name, which in (("transfers", f"copy_kind NOT IN {MIGRATIONS}"), ("graphs", "TRUE"))
-        if (folder / f"{name}.parquet").is_file()
+        f"SELECT rank, device, start_ns, duration_ns FROM {file_source(path)} WHERE {which[path.stem]}"  # noqa: S608
+        for path in files_of([folder], *which)
     ]
     if not parts:
         return []
@@ -255,12 +257,9 @@ def _without_copies(gaps: Sequence[_Gap], folder: Path, least_ns: int) -> list[_
     for gap in gaps:
         of_lane[gap.key].append(gap)
     inside: dict[_Gap, list[tuple[int, int, str]]] = defaultdict(list)
-    for table, kind in (("transfers", "copy_kind"), ("graphs", None)):
-        path = folder / f"{table}.parquet"
-        if not path.is_file() or not gaps:
-            continue
-        columns = ["start_ns", "duration_ns", "rank", "device", *([kind] if kind else [])]
-        with open_table(path, table) as file:
+    for path in files_of([folder], "transfers", "graphs") if gaps else ():
+        columns = ["start_ns", "duration_ns", "rank", "device", *(["copy_kind"] if path.stem == "transfers" else [])]
+        with open_table(path, path.stem) as file:
             for batch in file.iter_batches(columns=columns):
                 start, duration, rank, device, *rest = (
                     column.to_numpy(zero_copy_only=False).astype(np.int64) for column in batch.columns
@@ -297,14 +296,9 @@ def _copy_name(kind: int) -> str:
 
 def _names(folder: Path) -> dict[int, tuple[str, str]]:
     """Return short name and class of the kernel of each configuration of an export."""
-    kernels = {
-        row["kernel"]: (row["short_name"], row["class"])
-        for row in read_table(folder / "kernels.parquet", "kernels").to_pylist()
-    }
-    rows = (
-        read_table(folder / "configurations.parquet", "configurations").select(["configuration", "kernel"]).to_pylist()
-    )
-    return {row["configuration"]: kernels[row["kernel"]] for row in rows}
+    numbers = read_table(folder / "configurations.parquet", "configurations", ["configuration"]).column(0)
+    names, kinds = (column.to_pylist() for column in kernel_columns(folder, ["short_name", "class"]).columns)
+    return dict(zip(numbers.to_pylist(), zip(names, kinds, strict=True), strict=True))
 
 
 def gap_facts(tables: RunTables, run: RunFact) -> list[GapFact]:
@@ -525,18 +519,14 @@ def _begun_in_steps(tables: RunTables) -> Iterator[tuple[str, tuple[int, int], i
         own = {"rank": rank, "step": step, "begins": clock.own(start), "ends": clock.own(start + duration)}
         connection = bounded_database()
         connection.register("steps", pa.table(own))
-        for table in ("ranges", "host_operators"):
-            path = folder / f"{table}.parquet"
-            if path.is_file():
-                yield from (
-                    (name, (of_rank, number), ns)
-                    for name, of_rank, number, ns in connection.execute(
-                        "SELECT name::VARCHAR, e.rank, step, sum(e.duration_ns)::BIGINT FROM read_parquet(?) e"
-                        " ASOF JOIN steps s ON e.rank = s.rank AND e.start_ns >= s.begins WHERE e.start_ns < s.ends"
-                        " GROUP BY ALL ORDER BY ALL",
-                        [str(path)],
-                    ).fetchall()
-                )
+        for path in files_of([folder], "ranges", "host_operators"):
+            rows = connection.execute(
+                "SELECT name::VARCHAR, e.rank, step, sum(e.duration_ns)::BIGINT FROM read_parquet(?) e"
+                " ASOF JOIN steps s ON e.rank = s.rank AND e.start_ns >= s.begins WHERE e.start_ns < s.ends"
+                " GROUP BY ALL ORDER BY ALL",
+                [str(path)],
+            ).fetchall()
+            yield from ((name, (of_rank, number), ns) for name, of_rank, number, ns in rows)
 
 
 def behind_steps(

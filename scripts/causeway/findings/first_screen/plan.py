@@ -1,7 +1,7 @@
 """Which facts the first screen says, in which order, and what it leaves out."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -181,7 +181,7 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
     lines.append(ScreenLine(question=STEP if steps else RUN, answer=said, ns=run.elapsed_ns, query=run.query))
     losses = facts.losses
     edges = facts.edges if is_idle_known else []
-    lines += [ScreenLine(question=WHERE, answer=run_words.of_edge(fact, run), ns=fact.ns) for fact in edges]
+    lines += _said(WHERE, edges, run_words.of_edge, run, "ns")
     if not is_idle_known:
         losses = [fact for fact in losses if fact.part != IDLE]
     lines += [
@@ -194,44 +194,19 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         )
         for fact in _where(losses, run)
     ]
-    lines += [
-        ScreenLine(question=WHERE, answer=run_words.of_shared(fact, run), ns=fact.waited_ns, query=fact.query)
-        for fact in shared_facts(tables, run)
-    ]
     migrations = migration_facts(tables)
-    lines += [
-        ScreenLine(question=WHERE, answer=run_words.of_migrations(fact), ns=fact.under_ns, query=fact.query)
-        for fact in migrations
-    ]
-    lines += [ScreenLine(question=WHERE, answer=run_words.of_turns(fact, run)) for fact in facts.turns]
-    lines += [
-        ScreenLine(question=WHERE, answer=run_words.of_uneven(fact, run), ns=fact.saved_ns, query=fact.query)
-        for fact in facts.uneven
-    ]
-    lines += [
-        ScreenLine(question=WHERE, answer=run_words.of_unused(fact, run), ns=fact.ns, query=fact.query)
-        for fact in facts.unused
-    ]
     late = facts.late
     lines += [
-        ScreenLine(question=WHICH_RANK, answer=run_words.of_slow_group(fact, run), ns=fact.lost_ns, query=fact.query)
-        for fact in facts.slow_groups
-    ]
-    lines += [
-        ScreenLine(question=WHICH_RANK, answer=run_words.of_slow_copies(fact, run), query=fact.query)
-        for fact in facts.slow_copies
-    ]
-    lines += [
-        ScreenLine(question=WHICH_RANK, answer=run_words.of_late_rank(fact, run), ns=fact.waited_ns, query=fact.query)
-        for fact in late[:1]
-    ]
-    lines += [
-        ScreenLine(question=WHICH_RANK, answer=run_words.of_peer(fact, run), ns=fact.waited_ns, query=fact.query)
-        for fact in facts.peers
-    ]
-    lines += [
-        ScreenLine(question=WHICH_RANK, answer=run_words.of_in_turn(fact, run), ns=fact.waited_ns, query=fact.query)
-        for fact in facts.in_turn
+        *_said(WHERE, shared_facts(tables, run), run_words.of_shared, run, "waited_ns"),
+        *_said(WHERE, migrations, run_words.of_migrations, run, "under_ns"),
+        *_said(WHERE, facts.turns, run_words.of_turns, run),
+        *_said(WHERE, facts.uneven, run_words.of_uneven, run, "saved_ns"),
+        *_said(WHERE, facts.unused, run_words.of_unused, run, "ns"),
+        *_said(WHICH_RANK, facts.slow_groups, run_words.of_slow_group, run, "lost_ns"),
+        *_said(WHICH_RANK, facts.slow_copies, run_words.of_slow_copies, run),
+        *_said(WHICH_RANK, late[:1], run_words.of_late_rank, run, "waited_ns"),
+        *_said(WHICH_RANK, facts.peers, run_words.of_peer, run, "waited_ns"),
+        *_said(WHICH_RANK, facts.in_turn, run_words.of_in_turn, run, "waited_ns"),
     ]
     if is_idle_known:
         lines += _outliers(facts)
@@ -265,6 +240,21 @@ def _lines(facts: DatasetFacts) -> list[ScreenLine]:
         )
     ]
     return [*lines, *_not_searched(tables)]
+
+
+def _said(
+    question: str, facts: Sequence[Any], words: Callable[..., str], run: RunFact, ns: str = ""
+) -> list[ScreenLine]:
+    """Return a line for each fact, in its words, with its time (the attribute `ns`) and its query where it has one."""
+    return [
+        ScreenLine(
+            question=question,
+            answer=words(fact, run),
+            ns=getattr(fact, ns) if ns else None,
+            query=getattr(fact, "query", None),
+        )
+        for fact in facts
+    ]
 
 
 def _at_medians(tables: RunTables) -> RunTables:
@@ -376,7 +366,8 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
                 )
             )
             if len(rows) > 1 or not is_table:
-                answer = work_words.of_work(class_facts_of(rows), kernel_facts_of(rows))
+                own = RunTables(dataset="", targets={KERNEL_VARIABILITY: rows})
+                answer = work_words.of_work(class_facts(own), kernel_facts(own))
                 most = max(rows, key=lambda row: row["value_sum"])
                 if is_table and most["launches"] > 1:
                     answer += f" Launches of {kernel_words(most['short_name'])}: {_each(most, NANOSECONDS[unit])}."
@@ -468,13 +459,3 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
             answer += f" {work_words.of_leaked(leaked, target)}"
         lines.append(ScreenLine(question=VARIES, answer=answer))
     return lines
-
-
-def class_facts_of(rows: Sequence[Row]) -> list[Any]:
-    """Return classes of work of kernels without a time line."""
-    return class_facts(RunTables(dataset="", targets={KERNEL_VARIABILITY: rows}))
-
-
-def kernel_facts_of(rows: Sequence[Row]) -> list[Any]:
-    """Return kernels without a time line."""
-    return kernel_facts(RunTables(dataset="", targets={KERNEL_VARIABILITY: rows}))

@@ -63,7 +63,7 @@ class RunTables:
         Tables of its exports, in the sheet's order.
     steps_table : Table or None
         `steps.parquet`, all its columns, one row for each step of a rank, times in ns.
-    waiting, replay, path, collectives, operators : sequence of mapping
+    waiting, replay, collectives, operators : sequence of mapping
         Rows of the tables, those of the whole run where they have steps.
     targets, units : mapping
         Rows of `kernels.parquet` and the unit of their values, by target.
@@ -80,7 +80,6 @@ class RunTables:
     steps_table: pa.Table | None = None
     waiting: Sequence[Row] = ()
     replay: Sequence[Row] = ()
-    path: Sequence[Row] = ()
     collectives: Sequence[Row] = ()
     operators: Sequence[Row] = ()
     targets: Mapping[str, Sequence[Row]] = field(default_factory=dict)
@@ -185,6 +184,16 @@ class RecordingFact:
     why: str = ""
 
 
+def files_of(folders: Sequence[Path], *names: str) -> list[Path]:
+    """Return the tables of these names that exports have, export by export."""
+    return [path for folder in folders for name in names if (path := folder / f"{name}.parquet").is_file()]
+
+
+def inside(path: Path) -> str:
+    """Return the path of an export's table in the results folder."""
+    return "/".join(path.parts[-4:])
+
+
 def run_fact(tables: RunTables) -> RunFact | None:
     """Return the run; None without a time line."""
     document = tables.efficiency
@@ -223,7 +232,7 @@ def _runtime(tables: RunTables) -> str:
     """
     import duckdb
 
-    calls = [str(folder / "calls.parquet") for folder in tables.folders if (folder / "calls.parquet").is_file()]
+    calls = [str(path) for path in files_of(tables.folders, "calls")]
     of_calls = "SELECT DISTINCT regexp_extract(name::VARCHAR, '^(hip|cuda|cu)') FROM read_parquet(?)"
     begins = [row[0] for row in duckdb.execute(of_calls, [calls]).fetchall()] if calls else []
     runtimes = {RUNTIMES[prefix] for prefix in begins if prefix}
@@ -345,8 +354,7 @@ def too_fast(tables: RunTables) -> tuple[dict[int, int], str]:
     a hundredth of the bytes; and SQL that counts them.
     """
     rows = tables.efficiency.get("copies", ())
-    files = [folder / "transfers.parquet" for folder in tables.folders]
-    files = [path for path in files if path.is_file()]
+    files = files_of(tables.folders, "transfers")
     if not rows or not files:
         return {}, ""
     rows = sorted(rows, key=lambda row: row["limit_gb_per_s"] or 0.0)
@@ -359,7 +367,7 @@ def too_fast(tables: RunTables) -> tuple[dict[int, int], str]:
         fast = base.execute(sums, {"files": list(map(str, files))}).fetchall()
     sizes = {kind: sum(row["bytes"] for row in rows if row["kind"] == kind) for kind, _, _ in fast}
     copies = {kind: count for kind, count, size in fast if sizes[kind] and size >= NOTICEABLE * sizes[kind]}
-    tables_of_run = ", ".join(f"'{'/'.join(path.parts[-4:])}'" for path in files)
+    tables_of_run = ", ".join(f"'{inside(path)}'" for path in files)
     kinds = ", ".join(map(str, copies))
     return copies, f"SELECT count(*) FROM read_parquet([{tables_of_run}]) WHERE {which} AND copy_kind IN ({kinds})"  # noqa: S608
 
@@ -426,19 +434,18 @@ def _unanswered_calls(tables: RunTables, read: int) -> list[RecordingFact]:
         return []
     with closing(bounded_database()) as base:
         for folder in tables.folders:
-            work = [folder / f"{name}.parquet" for name in ("launches", "graphs", "transfers")]
-            work = [path for path in work if path.is_file()]
+            work = files_of([folder], "launches", "graphs", "transfers")
             if not (folder / "calls.parquet").is_file() or not work:
                 continue
-            for inside in (folder, Path(*folder.parts[-3:])):
+            for home in (folder, Path(*folder.parts[-3:])):
                 selected = " UNION ALL ".join(
-                    f"SELECT call, start_ns AS begins FROM read_parquet('{_text(inside / path.name)}')"  # noqa: S608
+                    f"SELECT call, start_ns AS begins FROM read_parquet('{_text(home / path.name)}')"  # noqa: S608
                     " WHERE call IS NOT NULL"
                     for path in work
                 )
-                names = {"work": selected, "calls": _text(inside / "calls.parquet")}
+                names = {"work": selected, "calls": _text(home / "calls.parquet")}
                 query = UNANSWERED.format(**names)
-                if inside == folder:
+                if home == folder:
                     alone = base.execute(ALONE.format(**names)).fetchall()[0][0]
                     # of launches, or of graphs where there are none
                     unlinked = sum(base.execute(UNLINKED, [str(path)]).fetchall()[0][0] for path in work[:1])
@@ -517,10 +524,9 @@ def _sparse_graphs(tables: RunTables) -> list[RecordingFact]:
 
     spans = []
     parts = []
-    for folder in tables.folders:
-        if (folder / "launches.parquet").is_file():
-            spans += duckdb.execute(GRAPHS.format(table=f"'{folder / 'launches.parquet'}'")).fetchall()
-            parts.append(GRAPHS.format(table=f"'{'/'.join(folder.parts[-3:])}/launches.parquet'"))
+    for path in files_of(tables.folders, "launches"):
+        spans += duckdb.execute(GRAPHS.format(table=f"'{path}'")).fetchall()
+        parts.append(GRAPHS.format(table=f"'{inside(path)}'"))
     span = sum(ns for _, ns, _ in spans)
     nodes = sum(ns for _, _, ns in spans)
     gpu_ns = tables.efficiency["elapsed_ns"] * tables.efficiency["device"]["n_devices"]

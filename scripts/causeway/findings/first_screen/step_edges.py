@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from causeway.core.vocabulary import HOST_KINDS, form_of, without_numbers
-from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables
+from causeway.findings.first_screen.run_facts import NOTICEABLE, RunFact, RunTables, files_of
 
 WORK = ("launches", "transfers")
 HOST = ("ranges", "host_operators", "python_functions", "calls")
@@ -43,7 +43,7 @@ def _of_export(tables: RunTables, folder: Path, run: RunFact) -> list[EdgeFact]:
     """
     import duckdb
 
-    work = [str(path) for name in WORK if (path := folder / f"{name}.parquet").is_file()]
+    work = [str(path) for path in files_of([folder], *WORK)]
     ranges = folder / "ranges.parquet"
     if not work or not ranges.is_file():
         return []
@@ -97,7 +97,7 @@ def innermost(folder: Path, rank: int, window: tuple[int, int]) -> str | None:
     import duckdb
 
     begin, end = window
-    paths = [str(path) for name in HOST if (path := folder / f"{name}.parquet").is_file()]
+    paths = [str(path) for path in files_of([folder], *HOST)]
     if not paths:
         return None
     rows = duckdb.execute(

@@ -61,7 +61,7 @@ class RecordedDevices:
         for device in devices:
             export = device["export"]
             if export not in of_export:
-                of_export[export] = _recordings(folders[export])
+                of_export[export] = widened(spans(folders[export], GPU_TABLES), recorded_spans(folders[export]))
             if device["rank"] in of_export[export]:
                 recordings.append(clocks[export].aligned(np.array(of_export[export][device["rank"]])).tolist())
         return cls(recordings)
@@ -81,11 +81,6 @@ class RecordedDevices:
         """
         edges = begin + width * np.arange(cells + 1)
         return np.searchsorted(self.begins, edges[1:], "left") - np.searchsorted(self.ends, edges[:-1], "right")
-
-
-def _recordings(folder: Path) -> dict[int, tuple[int, int]]:
-    """Return begin and end of each rank's recording, own clock."""
-    return widened(spans(folder, GPU_TABLES), recorded_spans(folder))
 
 
 TILE_CELLS = 512
@@ -175,7 +170,8 @@ def write_level_tiles(
     entries = []
     is_seen = np.zeros(len(metrics_of(levels, path)), bool)
     for number, width in enumerate(sorted(levels.widths, reverse=True)):
-        present = _present(levels, width, size)
+        # a run may be idle, or its exports days apart
+        present = np.union1d(*(levels.cells_in_use(width, name, size) for name in ("statistics", "busy"))).tolist()
         for tile in present:
             begin = levels.index["origin_ns"] + tile * size * width
             sums, counts = _sums(levels, width, begin, size, row_of, len(rows))
@@ -200,11 +196,6 @@ def write_level_tiles(
 def _mean(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
     with np.errstate(invalid="ignore", divide="ignore"):
         return with_bits(np.where(counts > 0, sums / counts, np.nan), KEPT_BITS)
-
-
-def _present(levels: Levels, width: int, size: int) -> list[int]:
-    """Return the numbers of a level's tiles that hold anything: a run may be idle, or its exports days apart."""
-    return np.union1d(*(levels.cells_in_use(width, name, size) for name in ("statistics", "busy"))).tolist()
 
 
 def _sums(

@@ -131,7 +131,7 @@ def build(
         here = {export: folders[export] for export in assigned if launches[export]}
         keys = {export: configurations_of(folder) for export, folder in here.items()}
         collected = (
-            {export: _facts(folder, of_export[export]) for export, folder in here.items()},
+            {export: _Facts(_first(folder, of_export[export]), _bytes(folder)) for export, folder in here.items()},
             metric_names([folder / OF_EXPORT for folder in here.values()]),
             durations_of(here, keys),
         )
@@ -139,7 +139,8 @@ def build(
     held = {export: facts for part, _, _ in parts for export, facts in part.items()}
     facts = {export: held[export] for export in names if export in held}
     with ranks.together():
-        sampled = sorted({name for _, part, _ in parts for name in part} | set(_telemetry_names(telemetry, facts)))
+        of_site = metric_names([telemetry]) if telemetry and facts else []  # none without launches
+        sampled = sorted({name for _, part, _ in parts for name in part} | set(of_site))
         _check_names(own, sampled)
         size = sum(export_facts.bytes for export_facts in facts.values())
         budget = max(share * size, LEAST_BYTES)
@@ -195,15 +196,6 @@ class _Facts:
 
     first: int
     bytes: int
-
-
-def _facts(folder: Path, clock: Clock) -> _Facts:
-    return _Facts(_first(folder, clock), _bytes(folder))
-
-
-def _telemetry_names(telemetry: Path | None, facts: Mapping) -> list[str]:
-    """Return the names of the site's metrics; none for a dataset without launches."""
-    return metric_names([telemetry]) if telemetry and facts else []
 
 
 def _check_names(own: Sequence[Metric], sampled: Sequence[str]) -> None:
@@ -286,14 +278,8 @@ def _sums(
     of_device = [metric.table == "samples" for metric in own]
     streams = [{"rank": rank, "device": device, "stream": stream} for rank, device, stream in numbers.streams.rows]
     devices = [{"rank": rank, "device": device, "stream": None} for rank, device in numbers.devices.rows]
-    return (
-        _combined(level, sampled, list(zip(own_levels, of_device, strict=True)), len(streams), len(metrics)),
-        [
-            *streams,
-            *devices,
-        ],
-        counts,
-    )
+    own_by_lane = list(zip(own_levels, of_device, strict=True))
+    return _combined(level, sampled, own_by_lane, len(streams), len(metrics)), [*streams, *devices], counts
 
 
 def _initial_width(

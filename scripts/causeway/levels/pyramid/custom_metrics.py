@@ -36,7 +36,7 @@ def stored(table: str, names: set[str]) -> list[str]:
     return [field.name for field in SCHEMAS[table] if field.name in wanted]
 
 
-def values(batch: pa.RecordBatch, name: str) -> np.ndarray:
+def values(name: str, batch: pa.RecordBatch) -> np.ndarray:
     """Return a column.
 
     Parameters
@@ -106,7 +106,7 @@ class LaunchColumns:
             return self._operators[batch.column(name).fill_null(unknown).to_numpy(zero_copy_only=False)]
         of_configuration = {**self._text, **self._shape, "mean_ns": self._mean, "deviation_ns": self._mean}.get(name)
         if of_configuration is None:
-            return values(batch, name)
+            return values(name, batch)
         column = of_configuration[batch.column("configuration").to_numpy()]
         return batch.column("duration_ns").to_numpy() - column if name == "deviation_ns" else column
 
@@ -290,7 +290,7 @@ class CustomSums:
         for index, metric in enumerate(self.metrics):
             if metric.table != table:
                 continue
-            of = self._launches.of if table == "launches" else _plain
+            of = self._launches.of if table == "launches" else values
             columns = {name: of(name, batch) for name in sorted(metric.columns & COLUMNS[table].keys())}
             columns = columns or {"start_ns": start}
             intervals = self._inside[index]
@@ -317,10 +317,6 @@ class CustomSums:
     def finish(self) -> list[Level]:
         """Return the finest level of each metric."""
         return [sums.finish() for sums in self._sums]
-
-
-def _plain(name: str, batch: pa.RecordBatch) -> np.ndarray:
-    return values(batch, name)
 
 
 def _key(batch: pa.RecordBatch, table: str) -> np.ndarray:
@@ -350,7 +346,7 @@ def _inside(
     conditions = metric.inside_where.columns if metric.inside_where else frozenset()
     keys = {"start_ns", "duration_ns", "rank", *(() if inside in HOST else ("device",))}
     wanted = stored(inside, {*keys, *named, *conditions})
-    of = launches.of if inside == "launches" else _plain
+    of = launches.of if inside == "launches" else values
 
     def rows() -> Iterator[tuple[np.ndarray, ...]]:
         for batch in chunks(path, inside, wanted, clock=clock) if path.is_file() else ():

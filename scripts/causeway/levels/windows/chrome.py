@@ -36,9 +36,8 @@ def _text(value: dict) -> bytes:
 
 def _events(window: TimeWindow) -> Iterator[dict]:
     lanes = swim_lanes(window)
-    nodes = {rank: window.nodes.get(export) for export, tables in window.events.items() for rank in _ranks(tables)}
-    for rank in window.ranks:
-        name = f"rank {rank}" + (f" on {nodes[rank]}" if nodes.get(rank) else "")
+    for rank, node in sorted(window.node_of.items()):
+        name = f"rank {rank}" + (f" on {node}" if node else "")
         yield {"ph": "M", "name": "process_name", "pid": rank, "tid": 0, "args": {"name": name}}
         yield {"ph": "M", "name": "process_sort_index", "pid": rank, "tid": 0, "args": {"sort_index": rank}}
     for tid, lane in enumerate(lanes):
@@ -56,14 +55,10 @@ def _events(window: TimeWindow) -> Iterator[dict]:
         common = {"name": FLOW, "cat": FLOW, "id": number, "pid": event.rank}
         yield {"ph": "s", **common, "tid": tid, "ts": _us(call.start_ns - window.origin_ns)}
         yield {"ph": "f", "bp": "e", **common, "tid": to, "ts": _us(event.start_ns - window.origin_ns)}
-    for _, row in window.rows("samples"):
+    for row in window.rows("samples"):
         name = f"{row['metric']} of device {row['device']}"
         time = _us(row["time_ns"] - window.origin_ns)
         yield {"ph": "C", "name": name, "pid": row["rank"], "tid": 0, "ts": time, "args": {"value": row["value"]}}
-
-
-def _ranks(tables: dict) -> set[int]:
-    return {rank for table in tables.values() for rank in table["rank"].unique().to_pylist()}
 
 
 def _us(ns: int) -> float | int:

@@ -6,7 +6,7 @@ process, numbered from 1.
 
 import re
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -38,17 +38,16 @@ TABLES = {
     "META_DATA_EXPORT": "name:! value:",
 }
 """Columns of the tables, integers: `:` marks a text, `!` what is never null, `+` the key."""
+VERSIONS = {
+    "EXPORT_SCHEMA_VERSION": "3.16.1",
+    "EXPORT_PRODUCT_VERSION": "0",
+    "EXPORT_SCHEMA_VERSION_MAJOR": "3",
+    "EXPORT_SCHEMA_VERSION_MINOR": "16",
+    "EXPORT_SCHEMA_VERSION_MICRO": "1",
+}
 PUSH_POP = 59
 FIRST_TYPE = 1 << 8
 """Types of sampled metrics: the lowest byte is the GPU."""
-
-
-class _Strings:
-    def __init__(self) -> None:
-        self.ids: dict[str, int] = {}
-
-    def __call__(self, text: str) -> int:
-        return self.ids.setdefault(text, len(self.ids) + 1)
 
 
 def write_nsys(window: TimeWindow, path: Path) -> None:
@@ -60,7 +59,9 @@ def write_nsys(window: TimeWindow, path: Path) -> None:
             base.execute("PRAGMA journal_mode = OFF")
             for name, columns in TABLES.items():
                 base.execute(f"CREATE TABLE {name} ({', '.join(map(_declared, columns.split()))})")
-            _fill(base, window, zero)
+            for name, rows in _rows(window, zero):
+                slots = ",".join("?" * len(TABLES[name].split()))
+                base.executemany(f"INSERT INTO {name} VALUES ({slots})", rows)  # noqa: S608 - names are ours
             base.commit()
 
 
@@ -71,107 +72,92 @@ def _declared(column: str) -> str:
     return f"{column.rstrip(':!+')} {kind}{more}"
 
 
-def _fill(base: sqlite3.Connection, window: TimeWindow, zero: int) -> None:
-    text = _Strings()
+def _rows(window: TimeWindow, zero: int) -> Iterator[tuple[str, Iterable[tuple]]]:
+    """Give the rows of each table, to be taken in turn: the texts that they name come behind them."""
+    ids: dict[str, int] = {}
 
-    def put(table: str, rows: Iterable[tuple]) -> None:
-        held = iter(rows)
-        first = next(held, None)
-        if first is None:
-            return
-        slots = ",".join("?" * len(first))
-        base.execute(f"INSERT INTO {table} VALUES ({slots})", first)  # noqa: S608 - names and question marks are ours
-        base.executemany(f"INSERT INTO {table} VALUES ({slots})", held)  # noqa: S608
+    def text(value: str) -> int:
+        return ids.setdefault(value, len(ids) + 1)
 
     def times(row: dict) -> tuple[int, int]:
         return row["start_ns"] - zero, row["start_ns"] - zero + row["duration_ns"]
 
-    def stream(row: dict) -> tuple:
-        return row["device"], 1, row["stream"], row["correlation"], _process(row["rank"])
+    def work(row: dict) -> tuple:
+        return *times(row), row["device"], 1, row["stream"], row["correlation"], _process(row["rank"])
 
     shape = "block_x block_y block_z registers_per_thread static_shared_bytes dynamic_shared_bytes local_bytes".split()
-    put(
+    yield (
         "CUPTI_ACTIVITY_KIND_KERNEL",
         (
             (
-                *times(row),
-                *stream(row),
-                text(row["name"]),
-                text(row["short_name"]),
-                text(row["name"]),
+                *work(row),
+                *map(text, (row["name"], row["short_name"], row["name"])),
                 *row["blocks"],
-                *(row[name] for name in shape),
+                *map(row.get, shape),
             )
-            for _, row in window.launches()
+            for row in window.launches()
         ),
     )
-    transfers = [row for _, row in window.rows("transfers")]
-    copies, memsets = (
-        [row for row in transfers if (row["copy_kind"] == MEMSET_KIND) is chosen] for chosen in (False, True)
-    )
-    put(
+    yield (
         "CUPTI_ACTIVITY_KIND_MEMCPY",
         (
-            (*times(row), *stream(row), row["bytes"], row["copy_kind"], row["src_kind"], row["dst_kind"])
-            for row in copies
+            (*work(row), row["bytes"], row["copy_kind"], row["src_kind"], row["dst_kind"])
+            for row in window.rows("transfers")
+            if row["copy_kind"] != MEMSET_KIND
         ),
     )
-    put(
-        "CUPTI_ACTIVITY_KIND_MEMSET", ((*times(row), *stream(row), 0, row["bytes"], row["dst_kind"]) for row in memsets)
+    yield (
+        "CUPTI_ACTIVITY_KIND_MEMSET",
+        (
+            (*work(row), 0, row["bytes"], row["dst_kind"])
+            for row in window.rows("transfers")
+            if row["copy_kind"] == MEMSET_KIND
+        ),
     )
-    calls = (row for _, row in window.rows("calls"))
-    put(
+    yield (
         "CUPTI_ACTIVITY_KIND_RUNTIME",
-        ((*times(row), 0, _thread(row), row["correlation"], text(row["name"]), 0) for row in calls),
+        ((*times(row), 0, _thread(row), row["correlation"], text(row["name"]), 0) for row in window.rows("calls")),
     )
-    ranges = (row for _, row in window.rows("ranges"))
-    put("NVTX_EVENTS", ((*times(row), PUSH_POP, None, _thread(row), text(row["name"]), 0, None) for row in ranges))
-    mpi = [row for _, row in window.rows("mpi")]
+    yield (
+        "NVTX_EVENTS",
+        ((*times(row), PUSH_POP, None, _thread(row), text(row["name"]), 0, None) for row in window.rows("ranges")),
+    )
     pairs = re.compile(r"MPI_\w*(send|recv)", re.IGNORECASE)
-    for table, chosen in (("MPI_P2P_EVENTS", True), ("MPI_COLLECTIVES_EVENTS", False)):
-        some = (row for row in mpi if bool(pairs.match(row["name"])) is chosen)
-        put(
+    for table, is_pair in (("MPI_P2P_EVENTS", True), ("MPI_COLLECTIVES_EVENTS", False)):
+        yield (
             table,
             (
                 (*times(row), _thread(row), text(row["name"]), row["bytes"], row["peer"], row["communicator"])
-                for row in some
+                for row in window.rows("mpi")
+                if bool(pairs.match(row["name"])) is is_pair
             ),
         )
-    put("MPI_RANKS", ((_process(rank), rank) for rank in window.ranks))
-    put("PROCESSES", ((_process(rank), rank + 1, f"rank {rank}") for rank in window.ranks))
-    _devices(put, window, zero)
-    put("StringIds", ((number, value) for value, number in text.ids.items()))
-    versions = {"EXPORT_SCHEMA_VERSION": "3.16.1", "EXPORT_PRODUCT_VERSION": "0", "EXPORT_SCHEMA_VERSION_MAJOR": "3"}
-    put(
-        "META_DATA_EXPORT",
-        (*versions.items(), ("EXPORT_SCHEMA_VERSION_MINOR", "16"), ("EXPORT_SCHEMA_VERSION_MICRO", "1")),
-    )
+    yield "MPI_RANKS", ((_process(rank), rank) for rank in window.ranks)
+    yield "PROCESSES", ((_process(rank), rank + 1, f"rank {rank}") for rank in window.ranks)
+    yield from _devices(window, zero)
+    yield "StringIds", ((number, value) for value, number in ids.items())
+    yield "META_DATA_EXPORT", VERSIONS.items()
 
 
-def _devices(put, window: TimeWindow, zero: int) -> None:
-    """Write the GPUs that ranks used, and the samples of their metrics."""
-    used = {
-        (row["rank"], row["device"]) for name in ("launches", "transfers", "samples") for _, row in window.rows(name)
-    }
+def _devices(window: TimeWindow, zero: int) -> Iterator[tuple[str, Iterable[tuple]]]:
+    """Give the rows of the GPUs that ranks used, and the samples of their metrics."""
+    used = {(row["rank"], row["device"]) for name in ("launches", "transfers", "samples") for row in window.rows(name)}
     gpu = {key: number for number, key in enumerate(sorted(used))}
     row_of = {(row["rank"], row["device"]): row for rows in window.devices.values() for row in rows}
-    facts = [(number, row_of.get(key, {})) for key, number in gpu.items()]
-    memory, clock, count = (
-        lambda row, name=name: row.get(name) for name in ("memory_bytes", "clock_hz", "multiprocessors")
-    )
-    put(
-        "TARGET_INFO_GPU",
-        ((0, number, row.get("name"), None, memory(row), None, clock(row), count(row), None) for number, row in facts),
-    )
-    put("TARGET_INFO_CUDA_DEVICE", ((number, device, rank + 1) for (rank, device), number in gpu.items()))
-    metrics = sorted({row["metric"] for _, row in window.rows("samples")})
-    sampled = sorted({gpu[row["rank"], row["device"]] for _, row in window.rows("samples")})
-    put(
+    facts = []
+    for key, number in gpu.items():
+        row = row_of.get(key, {})
+        name, memory, clock, count = map(row.get, ("name", "memory_bytes", "clock_hz", "multiprocessors"))
+        facts.append((0, number, name, None, memory, None, clock, count, None))
+    yield "TARGET_INFO_GPU", facts
+    yield "TARGET_INFO_CUDA_DEVICE", ((number, device, rank + 1) for (rank, device), number in gpu.items())
+    metrics = sorted({row["metric"] for row in window.rows("samples")})
+    sampled = sorted({gpu[row["rank"], row["device"]] for row in window.rows("samples")})
+    yield (
         "TARGET_INFO_GPU_METRICS",
         ((FIRST_TYPE + number, 0, "GPU", k, _label(name)) for number in sampled for k, name in enumerate(metrics)),
     )
-    samples = (row for _, row in window.rows("samples"))
-    put(
+    yield (
         "GPU_METRICS",
         (
             (
@@ -180,7 +166,7 @@ def _devices(put, window: TimeWindow, zero: int) -> None:
                 metrics.index(row["metric"]),
                 _raw(row),
             )
-            for row in samples
+            for row in window.rows("samples")
         ),
     )
 

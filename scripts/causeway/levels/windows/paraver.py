@@ -52,13 +52,13 @@ def write_paraver(window: TimeWindow, path: Path) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     lanes = swim_lanes(window)
-    metrics = sorted({row["metric"] for _, row in window.rows("samples")})
-    sampled = sorted({(row["rank"], row["device"]) for _, row in window.rows("samples")})
+    metrics = sorted({row["metric"] for row in window.rows("samples")})
+    sampled = sorted({(row["rank"], row["device"]) for row in window.rows("samples")})
     lanes += [SwimLane(rank, f"samples of device {device}", []) for rank, device in sampled]
     lanes = sorted(lanes, key=lambda lane: lane.rank)
     ranks = sorted({lane.rank for lane in lanes})
     threads = {rank: [lane for lane in lanes if lane.rank == rank] for rank in ranks}
-    node_of = {rank: _node(window, rank) for rank in ranks}
+    node_of = window.node_of
     nodes = sorted(set(node_of.values()))
     processors = sorted(lanes, key=lambda lane: node_of[lane.rank])  # the header gives them to the nodes in turn
     where = {}
@@ -76,13 +76,6 @@ def write_paraver(window: TimeWindow, path: Path) -> None:
     write_whole(path, "\n".join([header, *records]) + "\n")
     write_whole(path.with_suffix(".pcf"), _pcf(names, metrics))
     write_whole(path.with_suffix(".row"), _row(lanes, processors, ranks, nodes))
-
-
-def _node(window: TimeWindow, rank: int) -> str:
-    for export, tables in window.events.items():
-        if any(rank in table["rank"].unique().to_pylist() for table in tables.values()):
-            return window.nodes.get(export) or ""
-    return ""
 
 
 def _records(
@@ -112,7 +105,7 @@ def _records(
             records.append(((begin, 1, 2), f"2:{thread}:{begin}:{kind}:{value}{more}"))
             records.append(((end, 0 if end > begin else 2, 2), f"2:{thread}:{end}:{kind}:0"))
     lines = {(lane.rank, lane.name): where[id(lane)] for lane in lanes}
-    for _, row in window.rows("samples"):
+    for row in window.rows("samples"):
         time = row["time_ns"] - zero
         kind = SAMPLES + metrics.index(row["metric"])
         thread = lines[row["rank"], f"samples of device {row['device']}"]

@@ -47,16 +47,16 @@ def swim_lanes(window: TimeWindow) -> list[SwimLane]:
         event = ViewerEvent(*when, kind, name, row["rank"], row.get("correlation"), facts)
         events_of.setdefault((row["rank"], *key), []).append(event)
 
-    for _, row in window.launches():
+    for row in window.launches():
         shape = {name: row[name] for name in row if name.startswith(("grid_", "block_")) and row[name] is not None}
         facts = shape | {"full_name": row["name"], "queue_ns": row["queue_ns"]}
         add((1, row["device"], row["stream"]), row, row["class"], row["short_name"], facts)
-    for _, row in window.rows("transfers"):
+    for row in window.rows("transfers"):
         kind = "memset" if row["copy_kind"] == MEMSET_KIND else "copy"
         name = COPY_KINDS.get(row["copy_kind"], "unknown")
         add((1, row["device"], row["stream"]), row, kind, name, {"bytes": row["bytes"]})
     for table, kind in (("calls", "call"), ("mpi", "mpi"), ("ranges", "range")):
-        for _, row in window.rows(table):
+        for row in window.rows(table):
             facts = {name: row[name] for name in ("bytes", "peer") if name in row}
             add((0, -1 if row["thread"] is None else row["thread"], kind), row, kind, row["name"], facts)
     lanes = []

@@ -65,25 +65,33 @@ class TimeWindow:
     nodes: dict[str, str] = field(default_factory=dict)
     devices: dict[str, list[dict]] = field(default_factory=dict)
 
-    def rows(self, table: str) -> Iterator[tuple[str, dict]]:
-        """Yield (export, row) of a table over all exports, each export's in the order of time."""
-        for export, tables in self.events.items():
+    def rows(self, table: str) -> Iterator[dict]:
+        """Yield the rows of a table over all exports, each export's in the order of time."""
+        for tables in self.events.values():
             if table in tables:
-                for row in tables[table].to_pylist():
-                    yield export, row
+                yield from tables[table].to_pylist()
 
-    def launches(self) -> Iterator[tuple[str, dict]]:
-        """Yield (export, row) of launches, with their kernel's name, short_name and class, the launch shape, and the
-        `blocks` of the grid in x, y and z.
+    def launches(self) -> Iterator[dict]:
+        """Yield the rows of launches, with their kernel's name, short_name and class, the launch shape, and the
+        blocks of the grid.
         """
-        for export, row in self.rows("launches"):
-            yield export, self.kernels[export][row["configuration"]] | row
+        for export, tables in self.events.items():
+            for row in tables["launches"].to_pylist() if "launches" in tables else ():
+                yield self.kernels[export][row["configuration"]] | row
+
+    @property
+    def node_of(self) -> dict[int, str]:
+        """Node of each rank with events; empty where it is not known."""
+        nodes: dict[int, str] = {}
+        for export, tables in self.events.items():
+            for rank in {rank for table in tables.values() for rank in pc.unique(table["rank"]).to_pylist()}:
+                nodes.setdefault(rank, self.nodes.get(export) or "")
+        return nodes
 
     @property
     def ranks(self) -> list[int]:
         """Ranks with events, ascending."""
-        columns = [tables[name]["rank"] for tables in self.events.values() for name in tables]
-        return sorted({rank for column in columns for rank in pc.unique(column).to_pylist()})
+        return sorted(self.node_of)
 
     @property
     def earliest_ns(self) -> int:

@@ -112,24 +112,17 @@ def labels(axis: "Axes", names: Sequence[str]) -> None:
     axis.spines["left"].set_visible(False)
 
 
-def every_row(count: int, most: int):
-    """Return a locator that names each row of few, and of more than `most` only each second, third, ..."""
-    from matplotlib.ticker import FixedLocator
-
-    return FixedLocator(range(0, count, max(1, -(-count // most))))
-
-
 def words_at(axis: "Axes", places: Iterable[float], words: Iterable[str]) -> None:
     """Write words behind the rows of an axis, each at its place (data)."""
     for row, (x, text) in enumerate(zip(places, words, strict=True)):
         axis.annotate(plain(text), (x, row), (5, 0), textcoords="offset points", va="center")
 
 
-def words_beside(axis: "Axes", words: Iterable[str], x: float = 1.0) -> None:
-    """Write words right of the rows of an axis, from a fraction of its width on."""
+def words_beside(axis: "Axes", words: Iterable[str]) -> None:
+    """Write words right of the rows of an axis."""
     across = axis.get_yaxis_transform()
     for row, text in enumerate(words):
-        axis.annotate(plain(text), (x, row), (8, 0), across, "offset points", va="center", color=theme.MUTED)
+        axis.annotate(plain(text), (1.0, row), (8, 0), across, "offset points", va="center", color=theme.MUTED)
 
 
 def time_axis(axis: "Axes", longest: float, which: str = "x", digits: int = 4, most: int = 9) -> None:

@@ -5,8 +5,6 @@ Bins without launches stay empty: no line crosses them. A screen shows about a t
 neighbouring bins share a column, which then spans from the lowest to the highest value of its bins. The figure says so.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 
@@ -25,9 +23,22 @@ LOG_BEYOND = 30.0
 """Ratio of the largest to the smallest value from which an axis is logarithmic."""
 
 
-@dataclass(kw_only=True)
+def overlap_in_time(first: np.ndarray, last: np.ndarray) -> bool:
+    """Return whether the spans [first, last] of the ranks, each of shape (ranks,), form one chain of overlaps."""
+    order = np.argsort(first, kind="stable")
+    reach = np.maximum.accumulate(last[order])
+    return bool(np.all(first[order][1:] <= reach[:-1]))
+
+
 class Lanes:
-    """Bins as columns of the figure; NaN in a column without launches.
+    """Bins of a dataset as columns of a figure; NaN in a column without launches.
+
+    Parameters
+    ----------
+    bins, ranking : pyarrow.Table
+        The tables of that name, ordered by rank and bin; `bins` has at least one row.
+    columns : int
+        At most this many columns.
 
     Attributes
     ----------
@@ -43,70 +54,30 @@ class Lanes:
         Of a bin, in ns or, without start times, in launches.
     """
 
-    ranks: list[int]
-    edges: np.ndarray
-    low: np.ndarray
-    median_low: np.ndarray
-    median_high: np.ndarray
-    high: np.ndarray
-    kept: np.ndarray
-    timed: bool
-    merged: int
-    width: int
-    own_start: bool
-
-
-def overlap_in_time(first: np.ndarray, last: np.ndarray) -> bool:
-    """Return whether the spans [first, last] of the ranks, each of shape (ranks,), form one chain of overlaps."""
-    order = np.argsort(first, kind="stable")
-    reach = np.maximum.accumulate(last[order])
-    return bool(np.all(first[order][1:] <= reach[:-1]))
-
-
-def lanes_of(bins: pa.Table, ranking: pa.Table, columns: int = COLUMNS) -> Lanes:
-    """Return the bins of a dataset laid out for drawing.
-
-    Parameters
-    ----------
-    bins, ranking : pyarrow.Table
-        The tables of that name, ordered by rank and bin; `bins` has at least one row.
-    columns : int
-        At most this many columns.
-    """
-    rank, number = (bins.column(name).to_numpy() for name in ("rank", "bin"))
-    q1, median, q3 = (bins.column(name).to_numpy() for name in ("q1", "median", "q3"))
-    places = zip(*(ranking.column(name).to_pylist() for name in ("rank", "bin")), strict=True)
-    marked = dict(zip(places, ranking.column("kept").to_pylist(), strict=True))
-    kept = np.array([marked.get(key, False) for key in zip(rank.tolist(), number.tolist(), strict=True)])
-    ranks = np.unique(rank)
-    timed = bins.column("start_ns").null_count == 0
-    width = int(stated(bins, "bin_width", "1"))
-    row = np.searchsorted(ranks, rank)
-    first = np.full(len(ranks), np.iinfo(np.int64).max)
-    last = np.zeros(len(ranks), np.int64)
-    np.minimum.at(first, row, number)
-    np.maximum.at(last, row, number)
-    own = timed and len(ranks) > 1 and not overlap_in_time(first, last)
-    number = number - first[row] if own else number - first.min()
-    merged = cells_together(int(number.max()) + 1, columns)
-    column = number // merged
-    shape = (len(ranks), int(column.max()) + 1)
-    low, median_low = (-largest_by_cell(row, column, -values, shape) for values in (q1, median))
-    median_high, high, chosen = (largest_by_cell(row, column, values, shape) for values in (median, q3, kept))
-    edges = np.arange(shape[1] + 1, dtype=float) * merged * (width if timed else 1)
-    return Lanes(
-        ranks=ranks.tolist(),
-        edges=edges,
-        low=low,
-        median_low=median_low,
-        median_high=median_high,
-        high=high,
-        kept=chosen > 0,
-        timed=timed,
-        merged=merged,
-        width=width,
-        own_start=own,
-    )
+    def __init__(self, bins: pa.Table, ranking: pa.Table, columns: int = COLUMNS) -> None:
+        rank, number = (bins.column(name).to_numpy() for name in ("rank", "bin"))
+        q1, median, q3 = (bins.column(name).to_numpy() for name in ("q1", "median", "q3"))
+        places = zip(*(ranking.column(name).to_pylist() for name in ("rank", "bin")), strict=True)
+        marked = dict(zip(places, ranking.column("kept").to_pylist(), strict=True))
+        kept = np.array([marked.get(key, False) for key in zip(rank.tolist(), number.tolist(), strict=True)])
+        ranks = np.unique(rank)
+        self.ranks = ranks.tolist()
+        self.timed = bins.column("start_ns").null_count == 0
+        self.width = int(stated(bins, "bin_width", "1"))
+        row = np.searchsorted(ranks, rank)
+        first = np.full(len(ranks), np.iinfo(np.int64).max)
+        last = np.zeros(len(ranks), np.int64)
+        np.minimum.at(first, row, number)
+        np.maximum.at(last, row, number)
+        self.own_start = self.timed and len(ranks) > 1 and not overlap_in_time(first, last)
+        number = number - first[row] if self.own_start else number - first.min()
+        self.merged = cells_together(int(number.max()) + 1, columns)
+        column = number // self.merged
+        shape = (len(ranks), int(column.max()) + 1)
+        self.low, self.median_low = (-largest_by_cell(row, column, -values, shape) for values in (q1, median))
+        self.median_high, self.high = (largest_by_cell(row, column, values, shape) for values in (median, q3))
+        self.kept = largest_by_cell(row, column, kept, shape) > 0
+        self.edges = np.arange(shape[1] + 1, dtype=float) * self.merged * (self.width if self.timed else 1)
 
 
 def notes_of(lanes: Lanes, clocks: dict) -> list[str]:
@@ -142,7 +113,7 @@ def draw_bins(bins: pa.Table, ranking: pa.Table, clocks: dict, *, dataset: str, 
     if not bins.num_rows:
         why = f"No launch of this dataset has a {target_name(target)}; the data quality section says why."
         return notice(title, "0 bins", [why])
-    lanes = lanes_of(bins, ranking)
+    lanes = Lanes(bins, ranking)
     with theme.drawing():
         draw = _draw_lanes if len(lanes.ranks) <= MOST_LANES else _draw_map
         figure = draw(lanes, target, unit_stated(bins), title)
@@ -245,7 +216,7 @@ def _draw_map(lanes: Lanes, target: str, unit: str, title: str):
     )
     rows, columns = np.nonzero(lanes.kept)
     axis.plot(columns + 0.5, rows + 0.5, ls="none", marker=".", ms=3, color=theme.DIVERGING[-2], rasterized=True)
-    step = max(1, -(-len(lanes.ranks) // 24))
+    step = cells_together(len(lanes.ranks), 24)
     axis.set_yticks(np.arange(0, len(lanes.ranks), step) + 0.5, [str(rank) for rank in lanes.ranks[::step]])
     axis.set_ylabel("rank")
     x_size = _axis_x(axis, lanes)

@@ -295,7 +295,7 @@ def _cause(name: str, nodes: Mapping) -> "Box":
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle with lines of text in its middle, the first one in `ink`; no rectangle where `fill` is ''. It is as
+    """A rectangle with lines of text in its middle; no rectangle where `fill` is ''. It is as
     large as its text in pixels, at least `least` (width, height). Edges end at its `ports`, from top to bottom.
     """
 
@@ -303,7 +303,6 @@ class Box:
     fill: str
     hover: str = ""
     bold: bool = False
-    ink: str = theme.INK
     least: tuple[float, float] = (0.0, 26.0)
     ports: int = 0
 
@@ -386,7 +385,7 @@ class Shapes:
         first = y - (len(box.lines) - 1) * LINE / 2 + 4.5
         head, *more = box.lines
         below = theme.INK if box.fill else theme.MUTED
-        lines = [text(x, first, head, anchor="middle", colour=box.ink, font_weight="bold" if box.bold else None)]
+        lines = [text(x, first, head, anchor="middle", font_weight="bold" if box.bold else None)]
         return lines + [text(x, first + n * LINE, line, theme.SMALL, "middle", below) for n, line in enumerate(more, 1)]
 
     def box(self, name: str) -> Markup:

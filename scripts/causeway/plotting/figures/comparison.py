@@ -89,7 +89,7 @@ def draw_changes(comparison: Mapping, rows: Sequence[Mapping]) -> Figure:
         return notice(title, below, ["No kernel is on both sides with launches that take time."])
     short = short_names([row["candidate"] for row in kernels[:ROWS]], LABEL)
     labels = [row["candidate"] if row["level"] == "run" else short[row["candidate"]] for row in shown]
-    return _forest(shown, labels, title, below, CHANGE_AXIS)
+    return _forest(shown, labels, title, below)
 
 
 def draw_history(comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]]) -> Figure:
@@ -112,7 +112,7 @@ def draw_history(comparisons: Sequence[tuple[Mapping, Sequence[Mapping]]]) -> Fi
     if not shown:
         return notice(title, below, ["No run has launches in common with the baseline that take time."])
     rows, runs = zip(*shown[-MOST_RUNS:], strict=True)
-    return _forest(rows, [elided(run, LABEL) for run in runs], title, below, CHANGE_AXIS)
+    return _forest(rows, [elided(run, LABEL) for run in runs], title, below)
 
 
 def _reach(rows: Sequence[Mapping]) -> float:
@@ -144,7 +144,7 @@ def forest_of(rows: Sequence[Mapping], labels: Sequence[str]) -> DataFrame:
     return frame.assign(label=list(labels), colour=colours, words=words, hover=hovers, whole=wholes)
 
 
-def _forest(rows: Sequence[Mapping], labels: Sequence[str], title: str, below: str, axis: str) -> Figure:
+def _forest(rows: Sequence[Mapping], labels: Sequence[str], title: str, below: str) -> Figure:
     frame = forest_of(rows, labels)
     reach = _reach(rows)
     with theme.drawing():
@@ -171,7 +171,7 @@ def _forest(rows: Sequence[Mapping], labels: Sequence[str], title: str, below: s
             name.set_fontweight("bold" if whole else "normal")
         charts.words_beside(axes, frame.words)
         axes.set_xlim(-reach, reach)
-        axes.set_xlabel(axis)
+        axes.set_xlabel(CHANGE_AXIS)
         words = "dot: estimate; whisker: interval (an arrow: it goes on); grey band: noise floor; hollow: no interval"
         figure.supxlabel(words, x=0.015, ha="left", fontsize=9, color=theme.MUTED)
     return figure

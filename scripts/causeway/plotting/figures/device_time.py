@@ -15,7 +15,7 @@ from causeway.core.formatting import elided
 from causeway.core.results import rows_of_run, rows_of_step
 from causeway.core.vocabulary import WAITING_REASONS, WATERFALL
 from causeway.plotting.drawing import charts, theme
-from causeway.plotting.drawing.charts import merged_rows, notice, rank_labels
+from causeway.plotting.drawing.charts import cells_together, merged_rows, notice, rank_labels
 from causeway.plotting.drawing.drawn import DataFrame, Figure
 
 COLOURS = {
@@ -108,6 +108,8 @@ def draw_rank_map(table: pa.Table, name: str, note: str) -> Figure:
     """Return the map of rank by time: the share of each bin in which no kernel runs, light for none and dark for all
     of it.
     """
+    from matplotlib.ticker import FixedLocator
+
     lost = lost_shares(table)
     if lost is None:
         return notice("Efficiency over time", name, ["There are no events with times."])
@@ -123,7 +125,7 @@ def draw_rank_map(table: pa.Table, name: str, note: str) -> Figure:
             shown, cmap=theme.colormap(), vmin=0, vmax=1, aspect="auto", extent=(0, span, n_rows - 0.5, -0.5)
         )
         charts.labels(axis, rank_labels(lost.ranks, groups))
-        axis.yaxis.set_major_locator(charts.every_row(n_rows, 30))
+        axis.yaxis.set_major_locator(FixedLocator(range(0, n_rows, cells_together(n_rows, 30))))
         axis.set_ylim(n_rows - 0.5, -0.5)
         charts.time_axis(axis, span)
         figure.colorbar(

@@ -4,8 +4,7 @@ in a page.
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -23,23 +22,25 @@ LONGEST_HEADING = 16
 MOST_ROWS = 24
 
 
-@dataclass(frozen=True, kw_only=True)
 class Kernel:
-    """One kernel as it is shown; shares are 0 to 1."""
+    """One kernel as it is shown, from its row of a `kernel_summary`, its short name and the sum of all values; shares
+    are 0 to 1.
+    """
 
-    id: str
-    name: str
-    short: str
-    kind: str
-    share: float
-    value_share: float | None
-    launches: int
-    median: float
-    smallest: float
-    largest: float
-    robust_cv: float | None
-    histogram: Sequence[int]
-    timeline: Sequence[float | None]
+    def __init__(self, row: Mapping, short: str, total: float) -> None:
+        self.id: str = row["kernel"]
+        self.name: str = row["name"]
+        self.short = short
+        self.kind: str = row["class"]
+        self.share: float = row["target_share"]
+        self.value_share = row["value_sum"] / total if total > 0 else None
+        self.launches: int = row["launches"]
+        self.median: float = row["value_median"]
+        self.smallest: float = row["value_min"]
+        self.largest: float = row["value_max"]
+        self.robust_cv: float | None = row["robust_cv"]
+        self.histogram: Sequence[int] = row["histogram"] or []
+        self.timeline: Sequence[float | None] = row["timeline"] or []
 
 
 def kernels_of(table: pa.Table) -> list[Kernel]:
@@ -48,34 +49,12 @@ def kernels_of(table: pa.Table) -> list[Kernel]:
     short = short_names(row["name"] for row in rows)
     total = math.fsum(row["value_sum"] for row in rows)
     rows.sort(key=lambda row: (-row["target_share"], -row["target_sum"], row["name"]))
-    return [
-        Kernel(
-            id=row["kernel"],
-            name=row["name"],
-            short=short[row["name"]],
-            kind=row["class"],
-            share=row["target_share"],
-            value_share=row["value_sum"] / total if total > 0 else None,
-            launches=row["launches"],
-            median=row["value_median"],
-            smallest=row["value_min"],
-            largest=row["value_max"],
-            robust_cv=row["robust_cv"],
-            histogram=row["histogram"] or [],
-            timeline=row["timeline"] or [],
-        )
-        for row in rows
-    ]
-
-
-def value_heading(target: str) -> str:
-    """Return what a launch's measured value is called: time for targets of traces, else the counter."""
-    return "time" if target in TRACE_TARGETS else target
+    return [Kernel(row, short[row["name"]], total) for row in rows]
 
 
 def headings_of(target: str) -> list[str]:
     """Return the headings of the columns behind the kernel's name."""
-    value = elided(value_heading(target), 12)
+    value = elided("time" if target in TRACE_TARGETS else target, 12)
     words = (f"share of {value}", "launches", f"median {value}", "robust CV", f"{value} per launch")
     return ["share of variability", *words, "variability over time"]
 

@@ -76,7 +76,7 @@ def _matrix(group: Mapping, left: Axes, right: Axes) -> None:
     middles = np.arange(len(shown)) + 0.5
     left.set(xlim=(0, len(shown)), ylim=(len(shown), 0))
     left.set_yticks(middles, [f"rank {name}" for name in names])
-    every = max(1, -(-len(shown) // 16))
+    every = charts.cells_together(len(shown), 16)
     late = [place for place, index in enumerate(shown) if ranks[index]["pattern"] != "none"]
     named = late + [place for place in range(0, len(shown), every) if all(abs(place - near) >= every for near in late)]
     left.set_xticks(middles[named], [names[place] for place in named])

@@ -16,7 +16,7 @@ from causeway.core.vocabulary import FOR_THE_BETTER, FOR_THE_WORSE, UNEXPLAINED
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.labels import short_names, target_axis, unit_stated
 from causeway.plotting.drawing.markup import escape, wrapped
-from causeway.plotting.figures.bins import LOG_BEYOND, MOST_LANES, lanes_of
+from causeway.plotting.figures.bins import LOG_BEYOND, MOST_LANES, Lanes
 from causeway.plotting.figures.comparison import of_kernels
 from causeway.plotting.figures.coordinates import Axis, Coordinates
 from causeway.plotting.figures.steps import ranks_of, steps_of
@@ -39,7 +39,7 @@ def bins_over_time(bins: pa.Table, ranking: pa.Table, target: str) -> "go.Figure
     """
     import plotly.graph_objects as go
 
-    lanes = lanes_of(bins, ranking)
+    lanes = Lanes(bins, ranking)
     unit = unit_stated(bins)
     name, size = formatting.time_unit(float(np.nanmax(lanes.high))) if unit == "ns" else (unit, 1.0)
     middle = (lanes.edges[1:] + lanes.edges[:-1]) / 2 / (1e9 if lanes.timed else 1)

@@ -19,7 +19,7 @@ from causeway.plotting.drawing.charts import merged_rows, rank_labels
 from causeway.plotting.drawing.labels import unit_stated
 from causeway.plotting.drawing.markup import number, text_width
 from causeway.plotting.drawing.page import rendered
-from causeway.plotting.figures.bins import Lanes, lanes_of, notes_of, scale_of
+from causeway.plotting.figures.bins import Lanes, notes_of, scale_of
 
 COLUMNS = 240
 MOST_ROWS = 48
@@ -127,7 +127,7 @@ def heat_map(
     """
     if not bins.num_rows:
         return None
-    lanes = lanes_of(bins, ranking, COLUMNS)
+    lanes = Lanes(bins, ranking, COLUMNS)
     unit = unit_stated(bins)
     what = "largest median" if lanes.merged > 1 or len(lanes.ranks) > MOST_ROWS else "median"
     said = "; ".join(notes_of(lanes, clocks))

@@ -27,7 +27,6 @@ def test_many_small_copies_are_to_be_copied_at_once(memory):
         copies=4800,
         bytes=4800 * 4096,
         gb_per_s=3.2,
-        limit_gb_per_s=None,
         memory=memory,
     )
     gain = losses.Gain(saved_ns=15 * MS, row={}, columns=("time_ns", "predicted_ns"))
@@ -38,7 +37,7 @@ def test_many_small_copies_are_to_be_copied_at_once(memory):
 
 
 def test_memory_that_is_set_is_no_copy():
-    rates = {"bytes": 10**9, "gb_per_s": 1000.0, "limit_gb_per_s": None, "memory": None}
+    rates = {"bytes": 10**9, "gb_per_s": 1000.0, "memory": None}
     copy = CopiesFact(kind=255, direction="memset", total_ns=90 * MS, copies=2, **rates)
     fact = LossFact(part="transfers", lost_ns=90 * MS, copies=(copy,))
     assert "1 GB set by memset in 2 calls" in run_words.of_loss(fact, run(devices=1, ranks=1))
@@ -105,7 +104,6 @@ def test_pageable_copies_are_to_be_pinned_without_kernels_too():
         copies=4,
         bytes=10**9,
         gb_per_s=4.5,
-        limit_gb_per_s=None,
         memory="pageable",
     )
     fact = LossFact(part="transfers", lost_ns=90 * MS, copies=(copy,))

@@ -106,7 +106,7 @@ def test_long_names_and_levels_of_a_table_are_cut(tmp_path):
     said = of_sweep(tmp_path, lambda size, host, run: size + run / 9, **{long: lambda size, *_: f"{long}{size}"})
     assert max(map(len, said)) < 300
     told = work_words.of_apart(
-        ApartFact(levels=[(long, long)], rows=2, of=4, mean=1.0, others=2.0, share=0.9, clock=(long, 1.0, 2.0)), "y", ""
+        ApartFact(levels=[(long, long)], rows=2, mean=1.0, others=2.0, share=0.9, clock=(long, 1.0, 2.0)), "y", ""
     )
     assert len(told) < 300
 

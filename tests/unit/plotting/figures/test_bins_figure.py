@@ -8,7 +8,7 @@ from plotting_samples import parsed
 from variability_samples import MS, bins_table, ranking_table
 
 from causeway.plotting.drawing.page import write
-from causeway.plotting.figures.bins import draw_bins, lanes_of, notes_of, scale_of
+from causeway.plotting.figures.bins import Lanes, draw_bins, notes_of, scale_of
 from causeway.plotting.overview.heat_map import heat_map
 
 CLOCKS = {"method": "session_start"}
@@ -24,7 +24,7 @@ def shifted(table, bins):
 
 def test_every_bin_stands_in_its_column_and_holes_stay_holes():
     table = bins_table(ranks=2, bins=30, gap=(10, 13))
-    lanes = lanes_of(table, ranking_table(table))
+    lanes = Lanes(table, ranking_table(table))
     assert lanes.ranks == [0, 1]
     assert lanes.median_high.shape == (2, 30)
     assert np.isnan(lanes.median_high[:, 10:13]).all()
@@ -38,7 +38,7 @@ def test_every_bin_stands_in_its_column_and_holes_stay_holes():
 
 def test_neighbours_that_share_a_column_span_from_lowest_to_highest():
     table = bins_table(ranks=1, bins=10, gap=(0, 0))
-    lanes = lanes_of(table, ranking_table(table), columns=5)
+    lanes = Lanes(table, ranking_table(table), columns=5)
     medians = np.array(table["median"]).reshape(5, 2)
     assert lanes.merged == 2
     assert (lanes.median_low[0] == medians.min(axis=1)).all()
@@ -51,11 +51,11 @@ def test_lanes_that_do_not_overlap_in_time_begin_at_their_own_start():
     table = bins_table(ranks=3, bins=20, gap=(0, 0))
     apart = shifted(table, 5000)
     chained = shifted(table, 15)
-    lanes = lanes_of(apart, ranking_table(apart))
+    lanes = Lanes(apart, ranking_table(apart))
     assert lanes.own_start
     assert lanes.median_high.shape[1] == 20
     assert any("do not overlap in time" in note for note in notes_of(lanes, CLOCKS))
-    lanes = lanes_of(chained, ranking_table(chained))
+    lanes = Lanes(chained, ranking_table(chained))
     assert not lanes.own_start
     assert lanes.median_high.shape[1] == 50
 
@@ -63,7 +63,7 @@ def test_lanes_that_do_not_overlap_in_time_begin_at_their_own_start():
 def test_bins_without_times_say_what_they_are():
     table = bins_table(ranks=1, bins=4, gap=(0, 0), starts=False)
     facts = {**table.schema.metadata, b"causeway.bin_width": b"32", b"causeway.bin_unit": b"launches"}
-    lanes = lanes_of(table.replace_schema_metadata(facts), ranking_table(table))
+    lanes = Lanes(table.replace_schema_metadata(facts), ranking_table(table))
     assert lanes.edges.tolist() == [0, 1, 2, 3, 4]
     assert notes_of(lanes, CLOCKS) == ["bins of 32 launches in the order of the export, which has no start times"]
 

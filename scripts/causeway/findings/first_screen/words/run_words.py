@@ -281,7 +281,7 @@ def of_loss(fact: losses.LossFact, run: RunFact) -> str:
     return f"{words} {gain_of(fact, run)}"
 
 
-def of_migrations(fact: losses.MigrationsFact) -> str:
+def of_migrations(fact: losses.MigrationsFact, run: RunFact) -> str:
     """Return how long pages of managed memory move while kernels run."""
     share = f"{percent(fact.under_ns / fact.kernels_ns)} of the kernels' time ({time(fact.under_ns)})"
     return f"Pages of managed memory move during {share}, most in {kernel_words(fact.kernel)}."
