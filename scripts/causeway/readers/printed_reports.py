@@ -8,9 +8,8 @@ import re
 from pathlib import Path
 
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.files.yaml_files import column_map
-from causeway.readers.common.files import first_bytes
+from causeway.readers.common.files import head_of
 
 
 @functools.cache
@@ -37,11 +36,7 @@ def printed_report(path: Path, source: str) -> ExportError | None:
     source : str
         How the sheet names it.
     """
-    try:
-        head = first_bytes(path) if path.is_file() else b""
-    except OSError as error:
-        fail_if_of_the_machine(error)
-        return None
+    head = head_of(path)
     if b"\x00" in head:
         return None
     for pattern, what, expected, advice in _reports():

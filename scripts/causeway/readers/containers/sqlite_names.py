@@ -7,7 +7,7 @@ import sqlite3
 import stat
 from pathlib import Path
 
-from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import suppress_unless_of_the_machine
 
 SQLITE = b"SQLite format 3\x00"
 """The first bytes of every SQLite database (sqlite.org/fileformat2.html, section 1.3.1)."""
@@ -18,25 +18,19 @@ PLAIN_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT 
 
 def is_database(path: Path) -> bool:
     """Return whether a path is a SQLite database; False for what is no file, or cannot be read."""
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe waits for its writer
-            return False
-        with open(path, "rb") as handle:
-            return handle.read(len(SQLITE)) == SQLITE
-    except OSError as error:
-        fail_if_of_the_machine(error, f"reading {path}")
-        return False
+    with suppress_unless_of_the_machine(OSError, what=f"reading {path}"):
+        if stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe waits for its writer
+            with open(path, "rb") as handle:
+                return handle.read(len(SQLITE)) == SQLITE
+    return False
 
 
 def has_journal(path: Path) -> bool:
     """Return whether a journal or a write-ahead log that is not empty lies beside a database."""
     for end in ("-wal", "-journal"):
-        try:
+        with suppress_unless_of_the_machine(OSError, what=f"reading {path}"):
             if path.with_name(path.name + end).stat().st_size:
                 return True
-        except OSError as error:
-            fail_if_of_the_machine(error, f"reading {path}")
-            continue
     return False
 
 

@@ -17,10 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.files import PRINTED_BYTES, first_bytes
+from causeway.readers.common.files import PRINTED_BYTES, first_bytes, head_of
 from causeway.readers.common.kernel_names import clean_text, short_name
 from causeway.readers.common.numbers import base_unit, integer, notation, scaled_integer, sizes_of, without_instances
 from causeway.readers.common.options import Options
@@ -67,11 +66,7 @@ class _Restart(Exception):  # noqa: N818 - not an error
 
 def probe(path: Path) -> bool:
     """Return whether the file is text with Nsight Compute's header or messages."""
-    try:
-        head = first_bytes(path, PRINTED_BYTES)
-    except OSError as error:
-        fail_if_of_the_machine(error)
-        return False
+    head = head_of(path, PRINTED_BYTES)
     return bool(NCU_HEADER.search(head) or NCU_MESSAGE.search(head) or _is_printed(head))
 
 

@@ -20,11 +20,10 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.files.yaml_files import column_map
 from causeway.core.logs import Progress
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.files import first_bytes
+from causeway.readers.common.files import head_of
 from causeway.readers.common.numbers import Misfits, integers
 from causeway.readers.common.options import Options
 from causeway.readers.containers.arrow_export import ArrowExport
@@ -52,12 +51,7 @@ _COMMA = re.compile(rb"\s*,\s*")
 
 def probe(path: Path) -> bool:
     """Return whether the file begins like JSON lines of Nsight Systems."""
-    try:
-        head = b"" if path.is_dir() else first_bytes(path, 4096)
-    except OSError as error:
-        fail_if_of_the_machine(error)
-        return False
-    head = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    head = head_of(path, 4096).removeprefix(codecs.BOM_UTF8).lstrip()
     event = _EVENT.match(head)
     return bool(_STRINGS_LINE.match(head) or _ONE_STRING.match(head) or (event and event[1].endswith(b"Event")))
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine, suppress_unless_of_the_machine
 from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NULL, UNNAMED_RANGE
 from causeway.readers.common.files import first_bytes
@@ -34,16 +34,14 @@ _FOLDER_RANK = re.compile(r"(?:proc|process|rank|node|task)[ _.-]?(\d{1,9})$", r
 
 def probe(path: Path) -> bool:
     """Return whether the path is a folder with the recipe's trace.parquet, or that file."""
-    try:
+    with suppress_unless_of_the_machine(*READ_ERRORS):
         trace = _trace(path)
         return (
             trace is not None
             and first_bytes(trace, 4) == b"PAR1"
             and {"Projected Start", "NumGPUOps"} <= set(ParquetTable(trace).columns)
         )
-    except READ_ERRORS as error:
-        fail_if_of_the_machine(error)
-        return path.is_dir()
+    return path.is_dir()
 
 
 def _trace(path: Path) -> Path | None:
@@ -137,17 +135,9 @@ def _reported_rank(trace: Path) -> int | None:
     """
     folder = trace.parent.parent if trace.parent.name == "nvtx_gpu_proj_trace" else trace.parent
     for file in (folder / "device-metadata.parquet", trace.parent / "device-metadata.parquet"):
-        if file.is_file():
-            try:
-                export = ArrowExport({"devices": ParquetTable(file)}, {}, "")
-            except READ_ERRORS as error:
-                fail_if_of_the_machine(error)
-                continue
-            ranks = {
-                int(match[1])
-                for (name,) in export.rows("devices", [DEVICE_NAME], 64)
-                if (match := _XLA_PROCESS.search(str(name)))
-            }
+        with suppress_unless_of_the_machine(*READ_ERRORS):
+            names = ArrowExport({"devices": ParquetTable(file)}, {}, "").rows("devices", [DEVICE_NAME], 64)
+            ranks = {int(match[1]) for (name,) in names if (match := _XLA_PROCESS.search(str(name)))}
             if len(ranks) == 1:
                 return ranks.pop()
     match = _FOLDER_RANK.search(folder.resolve().name)

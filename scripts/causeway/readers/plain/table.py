@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from causeway.core.codes import ALL_LAUNCHES
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import suppress_unless_of_the_machine
 from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.column_maps import metric_field
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.files import are_json_lines, first_bytes
+from causeway.readers.common.files import are_json_lines, first_bytes, head_of
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainJsonLines, PlainParquet, csv_header
@@ -58,11 +58,7 @@ ORDERED_ROWS = 1 << 15
 
 def probe(path: Path) -> bool:
     """Return whether the file is Parquet, or text that is no JSON but lines of objects."""
-    try:
-        head = first_bytes(path) if path.is_file() else b""
-    except OSError as error:
-        fail_if_of_the_machine(error)
-        return False
+    head = head_of(path)
     line = head.lstrip(b"\r\n").split(b"\n", 1)[0]
     return (
         head.startswith(b"PAR1")
@@ -83,12 +79,10 @@ def duration_column(path: Path, targets: Sequence[str]) -> str | None:
     """Return the only column of a table that is named as a duration with its unit, where none of `targets` is there;
     None, too, where the file cannot be read: the reader says why.
     """
-    try:
+    columns: list[str] = []
+    with suppress_unless_of_the_machine(OSError, pa.ArrowInvalid, ExportError):
         reader = _plain(path)
         columns = csv_header(path, path.name)[0] if reader is PlainCsv else reader(path, path.name, (), ()).columns
-    except (OSError, pa.ArrowInvalid, ExportError) as error:
-        fail_if_of_the_machine(error)
-        return None
     durations = [name for name in columns if _DURATION.fullmatch(name)]
     durations = durations or [name for name in columns if _IN_UNIT.fullmatch(name)]
     return durations[0] if len(durations) == 1 and not set(targets) & set(columns) else None
