@@ -128,24 +128,20 @@ class PassReader(AmdReader):
             if sum(name in table.counters or table.pairs is not None for table, _ in passes) > 1
         }
         self.firsts = self._first_processes(passes)
-        try:
-            timing = None
-            for table, label in passes:
-                if not table.timed or table.counts:
-                    continue
-                if timing is not None and not {timing, label} <= self.together:
-                    self.sink.issues.add("second_run", 1, label)
-                    continue
-                before = self.sink.n_launches
-                self._file(table, label, counters=any(other.counts for other, _ in passes))
-                timing = timing or (label if self.sink.n_launches > before else None)
-            for table, label in passes:
-                if table.counts or table.again:
-                    self._file(table, label, counters=True)
-            self.store.hand_over()
-        except BaseException:
-            self.store.close()
-            raise
+        timing = None
+        for table, label in passes:
+            if not table.timed or table.counts:
+                continue
+            if timing is not None and not {timing, label} <= self.together:
+                self.sink.issues.add("second_run", 1, label)
+                continue
+            before = self.sink.n_launches
+            self._file(table, label, counters=any(other.counts for other, _ in passes))
+            timing = timing or (label if self.sink.n_launches > before else None)
+        for table, label in passes:
+            if table.counts or table.again:
+                self._file(table, label, counters=True)
+        self.store.hand_over()
         self.sink.issues.add("rounded_times", self.rounded, self.rules["duration"])
         self.sink.issues.add("other_clock", self.other_clock)
         self.sink.issues.add("torn_times", self.torn)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.readers.amd.executions import read_files
+from causeway.readers.amd.executions import ranked_files
 from causeway.readers.amd.trace_events import AmdReader, agents
 from causeway.readers.common.constants import NULL, TIMES
 from causeway.readers.common.files import head_of
@@ -55,7 +55,11 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If there is no launch, or a file is cut; the slices before the cut are kept.
     """
     sink.format_version = "rocm perfetto"
-    read_files(_Reader(sink, options), path, _files(path), _group)
+    reader = _Reader(sink, options)
+    for file, label, rank in ranked_files(sink.processes, path, _files(path), _group):
+        reader.read(file, label, rank)
+    reader.store.hand_over()
+    reader.finish()
 
 
 def _group(label: str) -> tuple[str, str]:

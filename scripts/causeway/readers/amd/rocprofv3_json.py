@@ -13,7 +13,7 @@ import numpy as np
 
 from causeway.core.errors import ExportError
 from causeway.readers.amd.counter_passes import checked
-from causeway.readers.amd.executions import read_files
+from causeway.readers.amd.executions import ranked_files
 from causeway.readers.amd.rocprofv3_ids import (
     RecordNames,
     finite,
@@ -58,7 +58,11 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If there is neither a launch nor a counter, or a file is cut; the records before the cut are kept.
     """
     sink.format_version = "rocprofv3 json"
-    read_files(JsonReader(sink, options), path, _files(path), _group)
+    reader = JsonReader(sink, options)
+    for file, label, rank in ranked_files(sink.processes, path, _files(path), _group):
+        reader.read(file, label, rank)
+    reader.store.hand_over()
+    reader.finish()
 
 
 def _group(label: str) -> tuple[str, str]:

@@ -57,14 +57,9 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If there is no kernel in it, or it is damaged; what could be read is kept.
     """
     export = SqliteExport(path, options.source)
+    sink.at_close.callback(export.close)
     reader = RpdReader(export, sink, options)
-    try:
-        reader.read()
-    except BaseException:
-        reader.store.close()
-        raise
-    finally:
-        export.close()
+    reader.read()
     reader.finish()
 
 

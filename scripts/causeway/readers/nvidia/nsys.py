@@ -26,7 +26,6 @@ from causeway.readers.containers.table_source import Batch, TableSource, note_st
 from causeway.readers.nvidia import nsys_extras, synchronisations
 from causeway.readers.nvidia.nsys_tables import KERNELS, NsysTables
 from causeway.readers.sink.batches import EventBatch
-from causeway.readers.sink.external_sort import ExternalSort
 from causeway.readers.sink.sink import Sink
 
 GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
@@ -68,11 +67,9 @@ def read(path: Path, sink: Sink, options: Options) -> None:
 
 
 def read_tables(export: TableSource, sink: Sink, options: Options) -> None:
-    """Read the tables of an export, whatever their container, and close it; errors as `read`."""
-    try:
-        NsysReader(export, sink, options).read()
-    finally:
-        export.close()
+    """Read the tables of an export, whatever their container; errors as `read`."""
+    sink.at_close.callback(export.close)
+    NsysReader(export, sink, options).read()
 
 
 class NsysReader(NsysTables):
@@ -120,13 +117,10 @@ class NsysReader(NsysTables):
         self._named_as_calls: list[bool] = []  # by codes of ranges' names
         self.has_mpi_tables = self._has_mpi()
         range_names: dict[int, int] = {}
-        self._held = ExternalSort(sink.folder / ".mpi_ranges.rows")
-        try:
-            for _, batch in self.tables_giving("ranges"):
-                self._ranges(batch, range_names)
-            self._settle_held()
-        finally:
-            self._held.close()
+        self._held = sink.sorted_rows("mpi_ranges")
+        for _, batch in self.tables_giving("ranges"):
+            self._ranges(batch, range_names)
+        self._settle_held()
         nsys_extras.read_graphs(self)
         nsys_extras.read_samples(self)
         nsys_extras.read_mpi(self)

@@ -178,16 +178,12 @@ def read_cpu_samples(tables: NsysTables) -> None:
     """Take the host code that samples saw: of each stack the innermost frame outside of system modules, else the
     innermost, by its symbol, or its module's base name where it has none.
     """
-    by_sample = ExternalSort(tables.sink.folder / ".cpu_samples.by_sample")
-    by_time = ExternalSort(tables.sink.folder / ".cpu_samples.by_time")
-    try:
-        _gather_samples(tables, by_sample)
-        for rows in _with_frames(by_sample.blocks()):
-            by_time.add(rows)
-        _give_samples(tables, by_time.blocks())
-    finally:
-        by_sample.close()
-        by_time.close()
+    by_sample = tables.sink.sorted_rows("cpu_samples.by_sample")
+    by_time = tables.sink.sorted_rows("cpu_samples.by_time")
+    _gather_samples(tables, by_sample)
+    for rows in _with_frames(by_sample.blocks()):
+        by_time.add(rows)
+    _give_samples(tables, by_time.blocks())
 
 
 def _gather_samples(tables: NsysTables, rows: ExternalSort) -> None:

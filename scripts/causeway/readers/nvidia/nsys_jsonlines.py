@@ -27,7 +27,7 @@ from causeway.readers.common.files import head_of
 from causeway.readers.common.numbers import Misfits, integers
 from causeway.readers.common.options import Options
 from causeway.readers.containers.arrow_export import ArrowExport
-from causeway.readers.containers.arrow_tables import MappedFile, StreamTable
+from causeway.readers.containers.arrow_tables import whole_file
 from causeway.readers.nvidia import nsys
 from causeway.readers.nvidia.activity_tables import TIME
 from causeway.readers.sink.sink import Sink
@@ -356,8 +356,7 @@ class Spool:
                 self._flush(table)
             if table in self._writers:
                 self._writers.pop(table).close()
-                file = MappedFile(self._path(table))
-                tables[table] = StreamTable(file, 0, pa.ipc.open_stream(file.reader(0)).schema, len(file.map))
+                tables[table] = whole_file(self._path(table))
         return SpooledExport(tables, source, strings, self.misfits, tuple(self.unknown))
 
     def remove(self) -> None:

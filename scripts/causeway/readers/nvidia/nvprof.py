@@ -63,10 +63,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If it holds no kernel launch and no transfer, or is damaged; what was handed to the sink before stays there.
     """
     export = SqliteExport(path, options.source)
-    try:
-        NvprofReader(export, sink, options).read()
-    finally:
-        export.close()
+    sink.at_close.callback(export.close)
+    NvprofReader(export, sink, options).read()
 
 
 class NvprofReader(ActivityTables):

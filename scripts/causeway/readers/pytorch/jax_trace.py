@@ -81,6 +81,7 @@ class JaxReader:
     def __init__(self, path: Path, sink: Sink, options: Options) -> None:
         self.sink = sink
         self.text = TraceText(path, set(), options.progress().at)
+        sink.at_close.callback(self.text.close)
         names = {
             raw: ours
             for table in column_map("jax")["tables"].values()
@@ -97,15 +98,12 @@ class JaxReader:
 
     def read(self) -> str | None:
         """Read all events; return where a damaged file ends."""
-        try:
-            for events in self.text.events():
-                self._sort(events)
-                for kind, rows in self.pending.items():
-                    if len(rows) >= BATCH:
-                        self._take(kind, rows)
-                        rows.clear()
-        finally:
-            self.text.close()
+        for events in self.text.events():
+            self._sort(events)
+            for kind, rows in self.pending.items():
+                if len(rows) >= BATCH:
+                    self._take(kind, rows)
+                    rows.clear()
         for kind, rows in self.pending.items():
             if rows:
                 self._take(kind, rows)

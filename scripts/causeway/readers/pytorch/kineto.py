@@ -6,7 +6,6 @@ by up to a nanosecond after six weeks of uptime. Only categories, arguments and 
 `config/columns/kineto.yaml` are looked at.
 """
 
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -83,8 +82,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     ExportError
         If it is no trace, holds neither launches nor range counters, or is cut; the events before the cut are kept.
     """
-    with closing(KinetoReader(path, sink, options)) as reader:
-        reader.read()
+    KinetoReader(path, sink, options).read()
 
 
 class KinetoReader:
@@ -96,6 +94,7 @@ class KinetoReader:
         self.options = options
         self.map = column_map("kineto")
         self.text = TraceText(path, set(self.map["top_level"]), options.progress().at)
+        sink.at_close.callback(self.text.close)
         self.paddle = PaddleEvents(self.map["paddle_categories"])
         self.kinds: dict[str | None, str | None] = {}  # category as written -> what it gives
         self.processes = TraceProcesses(sink.processes, self.kinds)
@@ -115,11 +114,6 @@ class KinetoReader:
         self.begun = BegunEvents()
         self.ends: list[object] | None = None  # of the events that are taken, where they are events of their own
         self.cleaned: dict[str, str] = {}
-
-    def close(self) -> None:
-        """Close the trace, and remove what was spilled."""
-        self.text.close()
-        self.sizes.close()
 
     def read(self) -> None:
         """Read all events and facts."""

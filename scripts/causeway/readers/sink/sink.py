@@ -5,6 +5,7 @@ launch's call and range, and writes tables that conform to `core.schemas`. Times
 any size; memory stays bounded (`external_sort`, `joins`).
 """
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from causeway.readers.common.vocabularies import BoundedVocabulary, Vocabulary
 from causeway.readers.sink.batches import EventBatch, repeated
 from causeway.readers.sink.distinct import distinct_keys
 from causeway.readers.sink.event_times import COARSE_NS, COARSE_ROWS, COARSE_STARTS, ClockTick, possible_events
-from causeway.readers.sink.external_sort import ExternalSort
+from causeway.readers.sink.external_sort import WINDOW_ROWS, ExternalSort
 from causeway.readers.sink.launch_operators import OperatorNames
 from causeway.readers.sink.processes import OtherContexts, Processes
 from causeway.readers.sink.profiler_overhead import ProfilerOverhead
@@ -142,7 +143,8 @@ class Sink:
         self.communicators = BoundedVocabulary()
         self._named: dict[str | bytes | None, tuple[int, bool]] = {}
         self.configurations = RowCodes()
-        self._events = {kind: ExternalSort(folder / f".{kind}.rows") for kind in RECORDS}
+        self.at_close = contextlib.ExitStack()  # what ends with the sink: open files, and what was spilled
+        self._events = {kind: self.sorted_rows(kind) for kind in RECORDS}
         self._devices: dict[tuple[int, int], dict[str, Any]] = {}
         self._same_devices: dict[int, int] = {}
         self._ids = FittingIds()
@@ -341,6 +343,14 @@ class Sink:
         """
         self._counters = (fields, rows)
 
+    def sorted_rows(self, name: str, window: int = WINDOW_ROWS) -> ExternalSort:
+        """Return rows that are ordered by start, beside the tables where memory does not hold them; until the sink is
+        closed.
+        """
+        rows = ExternalSort(self.folder / f".{name}.rows", window)
+        self.at_close.callback(rows.close)
+        return rows
+
     # codes
 
     def _possible(
@@ -479,6 +489,5 @@ class Sink:
         return BackgroundWriter(TableWriter(self.folder / f"{table}.parquet", table, extra, self.metadata))
 
     def close(self) -> None:
-        """Remove what was spilled."""
-        for events in self._events.values():
-            events.close()
+        """Close what is open, and remove what was spilled."""
+        self.at_close.close()
