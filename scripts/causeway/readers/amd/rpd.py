@@ -80,9 +80,8 @@ class RpdReader(AmdReader):
         export = self.export
         sink = self.sink
         note_state(export, sink.issues)
-        version = next(
-            (value for tag, value in export.pairs("rocpd_metadata", "tag", "value") if tag == "schema_version"), "?"
-        )
+        metadata = dict(export.rows("rocpd_metadata", ["tag", "value"]))
+        version = metadata.get("schema_version", "?")
         sink.format_version = f"rpd schema {clean_text(str(version))[:20]}"
         steps = {OPERATIONS: self._operations, COUNTERS: self._counters, CALLS: self._calls, MONITOR: self._monitor}
         for table, step in steps.items():

@@ -120,10 +120,6 @@ class ArrowExport:
             return self._tables[table].estimated_rows()
         return 0
 
-    def pairs(self, table: str, key: str, value: str) -> list[tuple]:
-        """Return two columns of a small table, text as str; [] if there is no such table or it cannot be read."""
-        return self.rows(table, [key, value]) if {key, value} <= set(self.tables.get(table, [])) else []
-
     def rows(self, table: str, columns: list[str], limit: int = 100_000) -> list[tuple]:
         """Return columns of a small table, absent columns as None, text as str; [] if it cannot be read."""
         present = self.tables.get(table, [])

@@ -146,10 +146,6 @@ class SqliteExport:
         highest = self._answer(f"SELECT max(rowid) FROM {quoted(table)}")  # noqa: S608 - quoted name
         return integer(highest[0][0]) or 0 if highest else 0
 
-    def pairs(self, table: str, key: str, value: str) -> list[tuple]:
-        """Return two columns of a small table, text as str; [] if there is no such table or it cannot be read."""
-        return self.rows(table, [key, value]) if {key, value} <= set(self.tables.get(table, [])) else []
-
     def rows(self, table: str, columns: list[str], limit: int = 100_000) -> list[tuple]:
         """Return columns of a small table, absent columns as None, text as str; [] if it cannot be read."""
         present = self.tables.get(table, [])

@@ -25,6 +25,7 @@ from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainJsonLines, PlainParquet, csv_header
 from causeway.readers.sink.counter_table import TAKEN
+from causeway.readers.sink.distinct import mapped_texts
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
 
@@ -253,18 +254,11 @@ class TableReader:
         sink = self.sink
         raw_name = self.raw_name
         n = len(block[self.targets[0]])
-        kernel = (
-            codes(block[raw_name["kernel"]], sink.kernel, sink.kernel(None))
-            if "kernel" in raw_name
-            else np.full(n, sink.kernel(ALL_LAUNCHES))
-        )
-        label = (
-            codes(block[raw_name["label"]], lambda text: sink.labels.code(clean_text(text)), NULL)
-            if "label" in raw_name
-            else None
-        )
-        if "kernel" in raw_name:
+        kernel = np.full(n, sink.kernel(ALL_LAUNCHES)) if "kernel" not in raw_name else None
+        if kernel is None:
+            kernel = mapped_texts(block[raw_name["kernel"]].cast(pa.string()), sink.kernel)
             sink.issues.add("missing_name", int((kernel == sink.kernel(None)).sum()))
+        label = mapped_texts(block[raw_name["label"]].cast(pa.string()), self._label) if "label" in raw_name else None
         values = {}
         for name, column in self.columns.items():
             if name in self.targets:
@@ -280,6 +274,9 @@ class TableReader:
                 cells = block[name]
             values[column] = cells
         return CounterRows(kernel=kernel, process=0, values=values, label=label)
+
+    def _label(self, text: str | bytes | None) -> int:
+        return NULL if text is None else self.sink.labels.code(clean_text(text))
 
     def _count_invalid(self, name: str, invalid: np.ndarray, first: int, order: np.ndarray | None) -> None:
         if invalid.any():
@@ -322,13 +319,6 @@ def _float(cell: str | None) -> float | None:
         return float(cell) if cell is not None and "_" not in cell else None
     except ValueError:
         return None
-
-
-def codes(column: pa.Array, code_of, absent: int) -> np.ndarray:
-    """Return the codes of texts, int64 of shape (n,), `absent` for null; `code_of` gives the code of a text."""
-    coded = column.cast(pa.string()).dictionary_encode()
-    by_index = np.array([*(code_of(text) for text in coded.dictionary.to_pylist()), absent])
-    return by_index[pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)]
 
 
 def _telemetry(columns: list[str]) -> str | None:

@@ -20,7 +20,7 @@ from causeway.core.formatting import counted
 from causeway.core.schemas import LAUNCH_FACTS, LAUNCH_SHAPE
 from causeway.core.tables import TableWriter
 from causeway.readers.common.background import BackgroundWriter
-from causeway.readers.common.constants import NEVER, NO_KIND, NO_STREAM, NULL, Column
+from causeway.readers.common.constants import NEVER, NO_KIND, NO_STREAM, NULL, UNNAMED_CALL, UNNAMED_RANGE, Column
 from causeway.readers.common.issues import Issues
 from causeway.readers.common.kernel_names import clean_kernel_name, clean_text, is_unnamed
 from causeway.readers.common.numbers import integer, integers
@@ -130,13 +130,13 @@ class Sink:
         self.format_version: str | None = None
         self.kernels = BoundedVocabulary(MOST_KERNEL_CHARS)
         self.labels = Vocabulary()
-        self.call_names = BoundedVocabulary()
-        self.range_names = BoundedVocabulary()
+        self.call_names = BoundedVocabulary(unnamed=UNNAMED_CALL)
+        self.range_names = BoundedVocabulary(unnamed=UNNAMED_RANGE)
         self.range_kinds = Vocabulary()
         self.operator_names = OperatorNames()
         self.metrics = Vocabulary()
-        self.mpi_names = BoundedVocabulary()
-        self.system_call_names = BoundedVocabulary()
+        self.mpi_names = BoundedVocabulary(unnamed=UNNAMED_CALL)
+        self.system_call_names = BoundedVocabulary(unnamed=UNNAMED_CALL)
         self.sampled_names = BoundedVocabulary()
         self.function_names = BoundedVocabulary()
         self.collective_names = Vocabulary()
