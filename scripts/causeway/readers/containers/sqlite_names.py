@@ -2,6 +2,7 @@
 detection runs at workflow start.
 """
 
+import contextlib
 import os
 import sqlite3
 import stat
@@ -14,6 +15,10 @@ SQLITE = b"SQLite format 3\x00"
 
 PLAIN_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
 """Asks for the tables that hold rows: every profiler's data lie in such (checked on each real export)."""
+
+
+MOST_VALUE_BYTES = 1 << 24
+"""Bytes of a value of a database: its column may compute one of any size."""
 
 
 def is_database(path: Path) -> bool:
@@ -39,13 +44,15 @@ def sqlite_tables(path: str | Path) -> list[str]:
 
     Views and virtual tables are left out: they are programs of the file's author, which may run without end.
     """
-    try:
-        connection = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1", uri=True)
-    except (sqlite3.Error, ValueError):
-        return []
-    try:
-        return [name for (name,) in connection.execute(PLAIN_TABLES)]
-    except (sqlite3.Error, UnicodeDecodeError):  # a message may quote undecodable bytes of a damaged schema
-        return []
-    finally:
-        connection.close()
+    return [name for (name,) in answer_of(path, PLAIN_TABLES)]
+
+
+def answer_of(path: str | Path, query: str) -> list[tuple]:
+    """Return the rows of a query of a database, without changing the file; [] if it cannot be read."""
+    # a message may quote undecodable bytes of a damaged schema
+    with contextlib.suppress(sqlite3.Error, ValueError, OverflowError):
+        uri = f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES)
+            return connection.execute(query).fetchall()
+    return []

@@ -26,6 +26,7 @@ from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_lines import MendedLines
 from causeway.readers.detect import NCU_HEADER, NCU_MESSAGE
 from causeway.readers.sink.counter_table import CounterTable
+from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
 
 FIELD_BYTES = 64 << 20
@@ -445,8 +446,13 @@ class NcuReader:
         ]
         process = np.array(self.process)
         sink.processes.note(process, np.zeros(len(process), np.int64), launches=True)
-        shape = {name: self._dense(values, len(process)) for name, values in self.shape.items()}
-        self.table.hand_over(sink, np.array(self.kernel), process, np.array(self.device), shape)
+        launches = CounterRows(
+            kernel=np.array(self.kernel),
+            process=process,
+            device=np.array(self.device),
+            shape={name: self._dense(values, len(process)) for name, values in self.shape.items()},
+        )
+        self.table.hand_over(sink, launches)
 
     @staticmethod
     def _dense(values: array, n: int) -> np.ndarray:

@@ -28,7 +28,7 @@ from causeway.readers.common.vocabularies import BoundedVocabulary, Vocabulary
 from causeway.readers.sink.batches import EventBatch, repeated
 from causeway.readers.sink.distinct import distinct_keys
 from causeway.readers.sink.event_times import COARSE_NS, COARSE_ROWS, COARSE_STARTS, ClockTick, possible_events
-from causeway.readers.sink.external_sort import WINDOW_ROWS, ExternalSort
+from causeway.readers.sink.external_sort import ExternalSort
 from causeway.readers.sink.launch_operators import OperatorNames
 from causeway.readers.sink.processes import OtherContexts, Processes
 from causeway.readers.sink.profiler_overhead import ProfilerOverhead
@@ -343,11 +343,11 @@ class Sink:
         """
         self._counters = (fields, rows)
 
-    def sorted_rows(self, name: str, window: int = WINDOW_ROWS) -> ExternalSort:
+    def sorted_rows(self, name: str) -> ExternalSort:
         """Return rows that are ordered by start, beside the tables where memory does not hold them; until the sink is
         closed.
         """
-        rows = ExternalSort(self.folder / f".{name}.rows", window)
+        rows = ExternalSort(self.folder / f".{name}.rows")
         self.at_close.callback(rows.close)
         return rows
 
@@ -464,10 +464,6 @@ class Sink:
                 yield EventBatch(block.columns | {"duration_ns": lasting})
             else:
                 yield block
-
-    def configuration_rows(self) -> list[tuple[int, ...]]:
-        """Return the configurations by code: kernel, label, then `LAUNCH_SHAPE`."""
-        return self.configurations.rows
 
     def device_facts(self, process: int, device: int) -> dict[str, Any]:
         """Return the facts of a device, {} if the export has none."""
