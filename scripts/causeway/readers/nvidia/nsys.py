@@ -291,67 +291,45 @@ class NsysReader(NsysTables):
                 columns: dict[str, Column] = {"thread": others["thread"], "name": others["code"], "kind": kind}
                 self.sink.take("ranges", *(others[column] for column in times), **columns)
 
-    def _identities(self) -> dict[tuple[object, object], str]:
-        """Return which GPU the CUDA device of a process is: a digest of its UUID, else its number in this export."""
-        identities = {}
-        for pid, device, gpu, uuid in self.export.rows("TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId", "uuid"]):
-            if isinstance(uuid, str) and uuid:
-                identities[pid, device] = f"g{hashlib.sha256(uuid.encode(errors='replace')).hexdigest()[:12]}"
-            elif isinstance(gpu, int) and gpu >= 0:
-                identities[pid, device] = str(gpu)
-        return identities
-
     def _devices(self) -> None:
         """Give the sink the facts of the GPUs. The table lists every GPU of the machine: facts go to a device only
         where the export says which GPU it is. A device with other multiprocessors than its GPU is a part of it (MIG, a
         share of MPS), whose memory is not known.
         """
-        wanted = ["name", "smCount", "totalMemory", "clockRate"]
-        gpus = {
-            gpu: facts for gpu, *facts in self.export.rows("TARGET_INFO_GPU", ["id", *wanted]) if isinstance(gpu, int)
+        rows = self.export.rows
+        wanted = ["id", "name", "smCount", "totalMemory", "clockRate"]
+        gpus = {gpu: facts for gpu, *facts in rows("TARGET_INFO_GPU", wanted) if isinstance(gpu, int)}
+        until_2021 = {
+            device: {"name": name, "multiprocessors": integer(multiprocessors)}
+            for device, name, multiprocessors in rows(GPUS_UNTIL_2021, ["deviceId", "name", "numMultiprocessors"])
         }
-        used = sorted((code, device) for device, codes in self.users.items() for code in codes)
-        by_number = {
-            device: facts
-            for device, *facts in self.export.rows(GPUS_UNTIL_2021, ["deviceId", "name", "numMultiprocessors"])
+        stated = {
+            (pid, device): facts
+            for pid, device, *facts in rows(
+                "TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId", "numMultiprocessors", "uuid"]
+            )
         }
-        for code, device in used:
-            if device in by_number:
-                name, multiprocessors = by_number[device]
-                name = name if isinstance(name, str) else None
-                self.sink.device(code, device, name=name, multiprocessors=integer(multiprocessors))
-        identified = self.export.rows("TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId", "numMultiprocessors"])
         pids = {code: key & 0xFFFFFF for code, key in enumerate(self.sink.processes.keys) if isinstance(key, int)}
-        identities = self._identities()
+        used = sorted((code, device) for device, codes in self.users.items() for code in codes)
         # a machine of one GPU: what several processes call their device 0 is that one
-        is_shared = not identified and len(gpus) == 1 < len(used) and len({device for _, device in used}) == 1
-        if identified:
-            of = {(pid, device): gpu for pid, device, gpu, _ in identified}
-            gpu_of = {(code, device): of.get((pids.get(code), device)) for code, device in used}
-        elif len({tuple(facts) for facts in gpus.values()}) == 1:  # all alike: whichever it is
-            gpu_of = dict.fromkeys(used, next(iter(gpus)))
-        else:
-            gpu_of = {}
-        parts = {(pid, device): integer(usable) for pid, device, _, usable in identified if integer(usable)}
-        for (code, device), gpu in gpu_of.items():
-            part = parts.get((pids.get(code), device))
+        is_shared = not stated and len(gpus) == 1 < len(used) and len({device for _, device in used}) == 1
+        are_alike = not stated and len({tuple(facts) for facts in gpus.values()}) == 1
+        unstated = (next(iter(gpus)) if are_alike else None, None, None)  # if all are alike, whichever it is
+        for code, device in used:
+            facts: dict[str, object] = {**until_2021.get(device, {})}
+            gpu, part, uuid = stated.get((pids.get(code), device), unstated)
+            part = integer(part) or None
             if gpu in gpus:
                 name, multiprocessors, memory, clock = gpus[gpu]
-                if part is not None and part != integer(multiprocessors):
-                    multiprocessors = part
-                    memory = None
-                self.sink.device(
-                    code,
-                    device,
-                    name=name if isinstance(name, str) else None,
-                    multiprocessors=integer(multiprocessors),
-                    memory_bytes=integer(memory),
-                    clock_hz=integer(clock),
-                    gpu="0" if is_shared else None,
-                )
+                is_part = part is not None and part != integer(multiprocessors)
+                facts |= {"name": name, "multiprocessors": part if is_part else integer(multiprocessors)}
+                facts |= {"memory_bytes": None if is_part else integer(memory), "clock_hz": integer(clock)}
             elif part is not None:
-                self.sink.device(code, device, multiprocessors=part)
-        for code, device in used:
-            identity = identities.get((pids.get(code), device))
-            if identity is not None:
-                self.sink.device(code, device, gpu=identity)
+                facts["multiprocessors"] = part
+            if isinstance(uuid, str) and uuid:
+                facts["gpu"] = f"g{hashlib.sha256(uuid.encode(errors='replace')).hexdigest()[:12]}"
+            elif stated and isinstance(gpu, int) and gpu >= 0:
+                facts["gpu"] = str(gpu)
+            elif is_shared:
+                facts["gpu"] = "0"
+            self.sink.device(code, device, **facts)

@@ -337,22 +337,19 @@ class StarWriter:
         }
         shape = np.array([row[2:] for row in rows], np.int64)
         table |= {name: nullable(shape[:, index], pa.int64()) for index, name in enumerate(LAUNCH_SHAPE)}
-        with self.sink.writer("configurations") as writer:
-            writer.write(pa.table(table))
-        with self.sink.writer("kernels") as writer:
-            names = [self.sink.kernels.texts[code] for code in kernels.codes]
-            classes = [
-                COMMUNICATION_KERNEL if code in self.communicating else kernel_class(name, self.sink.communication)
-                for code, name in zip(kernels.codes, names, strict=True)
-            ]
-            writer.write(kernel_table(names, classes))
+        self._write_table("configurations", pa.table(table))
+        names = [self.sink.kernels.texts[code] for code in kernels.codes]
+        classes = [
+            COMMUNICATION_KERNEL if code in self.communicating else kernel_class(name, self.sink.communication)
+            for code, name in zip(kernels.codes, names, strict=True)
+        ]
+        self._write_table("kernels", kernel_table(names, classes))
         if self.facts.tables.get("launches") and COMMUNICATION_KERNEL not in classes:
             self.computing = len(classes)
         if (shape[:, [LAUNCH_SHAPE.index("grid_x"), LAUNCH_SHAPE.index("block_x")]] == NULL).all() and not any(
             row[1] != NULL for row in rows
         ):
             self.sink.issues.add("no_launch_configuration", len(rows))
-        self.facts.tables |= {"configurations": len(rows), "kernels": len(kernels.codes)}
 
     def _write_devices(self) -> None:
         facts_of: dict[tuple[int, int], dict[str, Any]] = {}
@@ -361,11 +358,7 @@ class StarWriter:
         rows = [
             {"rank": rank, "device": device, **facts} for (rank, device), facts in sorted(facts_of.items()) if rank >= 0
         ]
-        if not rows:
-            return
-        with self.sink.writer("devices") as writer:
-            writer.write(pa.Table.from_pylist(rows, SCHEMAS["devices"]))
-        self.facts.tables["devices"] = len(rows)
+        self._write_table("devices", pa.Table.from_pylist(rows, SCHEMAS["devices"]))
 
 
 class _Launches:
