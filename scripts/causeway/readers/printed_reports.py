@@ -26,6 +26,5 @@ def printed_report(path: Path, source: str) -> ExportError | None:
     report = known_content("printed_reports", head, re.MULTILINE)
     if report is None:
         return None
-    return ExportError(
-        source, f"it is {report['what']}", report.get("expected", "one row per launch"), report["advice"]
-    )
+    expected = report.get("expected", "one row per launch")
+    return ExportError(source, f"it is {report['what']}", expected, report["advice"])

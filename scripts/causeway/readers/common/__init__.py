@@ -4,5 +4,6 @@ inputs, kinds of copies, issues, compressed files, work in the background.
 Nothing here knows the sink or a file format.
 
 Imports run from left to right: `copy_kinds`, `operator_sweep` > `numbers`, `operators` > `background`, `column_maps`,
-`constants`, `files`, `input_layouts`, `issues`, `kernel_names`, `name_ranks`, `options`, `vocabularies` > `packed`.
+`constants`, `files`, `input_layouts`, `issues`, `known_contents`, `name_ranks`, `options`, `vocabularies` >
+`kernel_names`, `packed`.
 """
