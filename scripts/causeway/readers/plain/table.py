@@ -18,13 +18,12 @@ from causeway.core.codes import ALL_LAUNCHES
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import suppress_unless_of_the_machine
 from causeway.core.files.yaml_files import column_map
-from causeway.readers.common.column_maps import metric_field
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import are_json_lines, first_bytes, head_of
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainJsonLines, PlainParquet, csv_header
-from causeway.readers.sink.counter_table import TAKEN
+from causeway.readers.sink.counter_table import TAKEN, metric_field
 from causeway.readers.sink.distinct import mapped_texts
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink

@@ -2,6 +2,7 @@
 all formats.
 """
 
+import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +14,6 @@ from causeway.core.codes import GPU_TIME
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
 from causeway.core.tables import SCHEMAS
-from causeway.readers.common.column_maps import metric_field, plain_name
 from causeway.readers.common.constants import MOST_COLUMNS
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import base_unit, is_missing, number, scaled
@@ -197,6 +197,23 @@ def _cycle_columns(fields: list[pa.Field]) -> tuple[str, str] | None:
     numbers = [column for column in fields if not pa.types.is_string(column.type)]
     names = {(column.metadata or {}).get(b"raw", b"").decode().rsplit("/", 1)[-1]: column.name for column in numbers}
     return (names[_CYCLES[0]], names[_CYCLES[1]]) if all(name in names for name in _CYCLES) else None
+
+
+def plain_name(raw: str) -> str:
+    """Return a counter's raw name as a column name: runs of anything but letters, digits and underscores become one
+    underscore.
+
+    `sm__cycles_elapsed.avg.per_second` gives `sm__cycles_elapsed_avg_per_second`, `TCC_EA_WRREQ[0]` gives
+    `TCC_EA_WRREQ_0`. A name that would start with a digit gets a leading underscore.
+    """
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", raw).strip("_")
+    return f"_{name}" if name[:1].isdigit() else name or "unnamed"
+
+
+def metric_field(name: str, raw: str, unit: str, text: bool = False) -> pa.Field:
+    """Return a column of the counters table, with its raw name and unit in the metadata."""
+    metadata = {"raw": raw} | ({"unit": unit} if unit else {})
+    return pa.field(name, pa.string() if text else pa.float64(), nullable=True, metadata=metadata)
 
 
 def simplified() -> dict[str, tuple[str, int, str, str]]:
