@@ -127,7 +127,15 @@ class ActivityTables:
         return looked_up(np.array([codes[key] for key in used.tolist()]), inverse)
 
     def kernel_codes(self, ids: np.ndarray) -> np.ndarray:
-        """Return the codes of kernels by the ids of their names; int64, shape (n,). Launches of different kernels whose
-        names are lost to damage stay apart.
+        """Return the codes of kernels; launches of different kernels whose names are lost to damage stay apart.
+
+        Parameters
+        ----------
+        ids : ndarray of int64, shape (n,)
+            Of the kernels' names, `NULL` where absent.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
         """
         return self.text_codes(ids, self.sink.kernel, lost=unnamed)
