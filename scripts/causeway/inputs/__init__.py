@@ -2,5 +2,5 @@
 
 Readers of formats stand in `readers`, clocks aligned by collectives in `efficiency`.
 
-Imports run from left to right: `quality`, `session_clocks` > `known_ranks`, `recorded_time`.
+Imports run from left to right: `quality` > `known_ranks`, `recorded_time`, `session_clocks`.
 """

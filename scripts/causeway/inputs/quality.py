@@ -14,6 +14,7 @@ from causeway.core.reduced import FILTERED, based_on, with_time_line
 from causeway.core.tables import open_table, read_json, read_table
 from causeway.inputs.known_ranks import rank_issues
 from causeway.inputs.recorded_time import RecordedTime, on_one_line, recordings_of, short_recordings
+from causeway.inputs.session_clocks import with_starts
 
 SEVERITIES = ("info", "caution", "blocked")
 FEW = 0.1
@@ -268,11 +269,7 @@ def _times(documents: list[dict], recordings: Recordings) -> list[dict]:
 
 
 def _clocks(documents: list[dict], recordings: Recordings) -> list[dict]:
-    timed = [
-        document
-        for document in documents
-        if document["time"] and document["time"]["has_start"] and document["time"]["first_ns"] is not None
-    ]
+    timed = with_starts(documents)
     if len(timed) < 2:
         return []
     if any(document["time"]["session_start_ns"] is None for document in timed):

@@ -25,11 +25,7 @@ def align(dataset: str, folders: Iterable[Path]) -> dict:
     """
     documents = [read_json(Path(folder) / "capabilities.json") for folder in folders]
     usable = [document for document in documents if document["status"] != "refused"]
-    timed = [
-        document
-        for document in usable
-        if document["time"] and document["time"]["has_start"] and document["time"]["first_ns"] is not None
-    ]
+    timed = with_starts(usable)
     shifts = {document["export"]: 0 for document in usable}
     if len(usable) == 1 or len(timed) == 1:
         method = "one_export"
@@ -67,6 +63,15 @@ def align(dataset: str, folders: Iterable[Path]) -> dict:
         "residual_ns": None,
         "reason": reason,
     }
+
+
+def with_starts(documents: Iterable[dict]) -> list[dict]:
+    """Return the capabilities of those exports whose events have start times."""
+    return [
+        document
+        for document in documents
+        if document["time"] and document["time"]["has_start"] and document["time"]["first_ns"] is not None
+    ]
 
 
 def nodes_of(folders: Iterable[Path]) -> dict[str, str | None]:

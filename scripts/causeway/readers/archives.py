@@ -17,7 +17,7 @@ from typing import IO
 
 from causeway.core.errors import CausewayError, ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
-from causeway.readers.common.files import first_bytes
+from causeway.readers.common.files import head_of
 from causeway.readers.common.packed import BLOCK_BYTES
 from causeway.readers.unpacking import ALWAYS_BYTES, MOST_TIMES, plain_file
 
@@ -46,11 +46,7 @@ def archive_kind(path: Path) -> str | None:
     -------
     {"tar", "zip"} or None
     """
-    try:
-        head = first_bytes(path, 512) if path.is_file() else b""
-    except OSError as error:
-        fail_if_of_the_machine(error, f"reading {path}")
-        return None
+    head = head_of(path, 512)
     if head.startswith(b"PK\x03\x04"):
         return "zip"
     return "tar" if head[257:262] == b"ustar" else None  # POSIX.1-1988 and GNU

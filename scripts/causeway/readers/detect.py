@@ -8,7 +8,7 @@ import re
 import stat
 from pathlib import Path
 
-from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import suppress_unless_of_the_machine
 from causeway.readers.common.files import HEAD_BYTES, PRINTED_BYTES, are_json_lines, first_bytes
 from causeway.readers.containers.perfetto_head import begins_like_perfetto
 from causeway.readers.containers.sqlite_names import SQLITE, is_database, sqlite_tables
@@ -67,15 +67,12 @@ def detect(path: str | Path) -> str | None:
         A word of `registry.FORMATS`.
     """
     path = Path(path)
-    try:
+    head = b""
+    with suppress_unless_of_the_machine(OSError, what=f"reading {path}"):
         if path.is_dir():
             return _detect_folder(path)
-        if not stat.S_ISREG(path.stat().st_mode):
-            return None
-        head = first_bytes(path)
-    except OSError as error:
-        fail_if_of_the_machine(error, f"reading {path}")
-        return None
+        if stat.S_ISREG(path.stat().st_mode):
+            head = first_bytes(path)
     if not head:
         return None
     if head.startswith(SQLITE):

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import suppress_unless_of_the_machine
 from causeway.readers.common.files import first_bytes, open_text
 from causeway.readers.containers.csv_lines import delimiter_of
 from causeway.readers.registry import FORMATS
@@ -44,14 +44,11 @@ def kind_of(word: str, path: Path | None = None) -> str:
     kind = FORMATS[word].kind
     if path is None or kind != "trace":
         return kind
-    try:
+    with suppress_unless_of_the_machine(OSError, EOFError, zlib.error, csv.Error):
         if word == "kineto":
             return "counters" if _only_ranges(path) else kind
         if word in ("rocprof", "rocprofv3"):
             return "counters" if _only_counters(path) else kind
-    except (OSError, EOFError, zlib.error, csv.Error) as error:
-        fail_if_of_the_machine(error)
-        pass
     return kind
 
 

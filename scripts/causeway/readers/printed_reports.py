@@ -3,29 +3,12 @@ here, and each is easily taken for the export that does: the error says which co
 like stands in `config/columns/refusals.yaml`.
 """
 
-import functools
 import re
 from pathlib import Path
 
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
-from causeway.core.files.yaml_files import column_map
-from causeway.readers.common.files import first_bytes
-
-
-@functools.cache
-def _reports() -> list[tuple[re.Pattern[bytes], str, str, str]]:
-    """Return for each report its pattern, what it is, what is expected instead, and what to do."""
-    rules = column_map("refusals")
-    reports = []
-    for entry in rules["printed_reports"]:
-        pattern = entry["pattern"]
-        for name, part in rules["parts"].items():
-            pattern = pattern.replace(f"<{name}>", part)
-        expected = entry.get("expected", "one row per launch")
-        advice = rules["advice"].get(entry["advice"], entry["advice"])
-        reports.append((re.compile(pattern.encode(), re.MULTILINE), entry["what"], expected, advice))
-    return reports
+from causeway.readers.common.files import head_of
+from causeway.readers.common.known_contents import known_content
 
 
 def printed_report(path: Path, source: str) -> ExportError | None:
@@ -37,14 +20,11 @@ def printed_report(path: Path, source: str) -> ExportError | None:
     source : str
         How the sheet names it.
     """
-    try:
-        head = first_bytes(path) if path.is_file() else b""
-    except OSError as error:
-        fail_if_of_the_machine(error)
-        return None
+    head = head_of(path)
     if b"\x00" in head:
         return None
-    for pattern, what, expected, advice in _reports():
-        if pattern.search(head):
-            return ExportError(source, f"it is {what}", expected, advice)
-    return None
+    report = known_content("printed_reports", head, re.MULTILINE)
+    if report is None:
+        return None
+    expected = report.get("expected", "one row per launch")
+    return ExportError(source, f"it is {report['what']}", expected, report["advice"])

@@ -4,20 +4,17 @@ lie in one folder. Standard library only: no export is read for it.
 
 import contextlib
 import re
-import sqlite3
 from pathlib import Path
 
 from causeway.readers.common.files import HEAD_BYTES, first_bytes
 from causeway.readers.common.packed import DamagedError, packing, unpacked
-from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
+from causeway.readers.containers.sqlite_names import answer_of, is_database, sqlite_tables
 
 _BASE = re.compile(rb'"baseTimeNanoseconds"\s*:\s*(\d{1,19})')
 _EVENT_TIME = re.compile(rb'"ts"\s*:\s*"?(\d{1,19})(?:\.(\d{1,9}))?')
 _SESSION_START = "TARGET_INFO_SESSION_START_TIME"
 _KINETO_RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d{1,9})')
 _MPI_RANKS = "MPI_RANKS"
-MOST_VALUE_BYTES = 1 << 16
-"""Bytes of a value of a database: its column may compute one of any size."""
 
 
 def recorded_span(path: Path, word: str, unpack: bool = False) -> tuple[int, int] | None:
@@ -56,7 +53,7 @@ def stated_rank(path: Path, word: str) -> int | None:
     if word == "kineto" and path.is_file() and (head := _KINETO_RANK.search(first_bytes(path, 1 << 16))):
         return int(head[1])
     if word == "nsys" and is_database(path) and _MPI_RANKS in sqlite_tables(path):
-        rows = _rows(path, f"SELECT DISTINCT rank FROM {_MPI_RANKS} LIMIT 2")  # noqa: S608 - constant
+        rows = answer_of(path, f"SELECT DISTINCT rank FROM {_MPI_RANKS} LIMIT 2")  # noqa: S608 - constant
         if len(rows) == 1 and isinstance(rows[0][0], int) and rows[0][0] >= 0:
             return rows[0][0]
     return None
@@ -87,18 +84,6 @@ def _of_events(text: bytes) -> tuple[int, int] | None:
 
 
 def _session_start(path: Path) -> tuple[int, int] | None:
-    rows = _rows(path, f"SELECT utcEpochNs FROM {_SESSION_START} LIMIT 1")  # noqa: S608 - constant
+    rows = answer_of(path, f"SELECT utcEpochNs FROM {_SESSION_START} LIMIT 1")  # noqa: S608 - constant
     start = rows[0][0] if rows else None
     return (start, start) if isinstance(start, int) and start > 0 else None
-
-
-def _rows(path: Path, query: str) -> list[tuple]:
-    """Return the rows of a query of a database; none where it cannot be read."""
-    connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
-    try:
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES)
-        return connection.execute(query).fetchall()
-    except (sqlite3.Error, UnicodeDecodeError, OverflowError):
-        return []
-    finally:
-        connection.close()

@@ -1,6 +1,5 @@
 """Errors for files and folders that no reader takes: what they are, and what to do."""
 
-import functools
 import re
 from collections import Counter
 from pathlib import Path
@@ -10,6 +9,7 @@ from causeway.core.files.yaml_files import column_map
 from causeway.readers.archives import archive_kind
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.known_contents import known_content
 from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
 from causeway.readers.detect import detect
 from causeway.readers.plain.table import TELEMETRY_ADVICE
@@ -42,9 +42,8 @@ def unknown(path: Path, source: str) -> ExportError:
     if archive_kind(path) == "tar":
         advice = "Unpack it first; `causeway run` and `causeway check` do so themselves."
         return ExportError(source, "it is a tar archive", expected, advice)
-    for pattern, problem, advice in _contents():
-        if pattern.search(head):
-            return ExportError(source, problem, expected, advice)
+    if content := known_content("contents", head):
+        return ExportError(source, content["found"], expected, content["advice"])
     if is_database(path):
         return _other_database(path, source, expected)
     if error := _json_of_tables(path, source):
@@ -53,16 +52,6 @@ def unknown(path: Path, source: str) -> ExportError:
         return ExportError(source, "it is telemetry of devices, not of launches", expected, TELEMETRY_ADVICE)
     advice = "Name the right file, or convert it to a table (CSV)."
     return ExportError(source, "its content is of no known format", expected, advice)
-
-
-@functools.cache
-def _contents() -> list[tuple[re.Pattern[bytes], str, str]]:
-    """Return what may stand in place of an export: a pattern of its first bytes, what is found, and what to do."""
-    rules = column_map("refusals")
-    return [
-        (re.compile(entry["pattern"].encode()), entry["found"], rules["advice"].get(entry["advice"], entry["advice"]))
-        for entry in rules["contents"]
-    ]
 
 
 def _other_database(path: Path, source: str, expected: str) -> ExportError:

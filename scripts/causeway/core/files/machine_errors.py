@@ -5,6 +5,7 @@ compiled or kept, say nothing about what was read. They fail the job, with nothi
 again once they have passed. Only what the bytes of an export say may be recorded as its fault.
 """
 
+import contextlib
 import errno
 import os
 import re
@@ -147,6 +148,21 @@ def fail_if_of_the_machine(error: BaseException, what: str = "the job") -> None:
     fault = fault_behind(error)
     if fault is not None:
         raise MachineError(sentence(fault, what)) from error
+
+
+@contextlib.contextmanager
+def suppress_unless_of_the_machine(*errors: type[BaseException], what: str = "the job") -> Iterator[None]:
+    """Suppress errors of some kinds, as `contextlib.suppress` does, but for those of the machine.
+
+    Raises
+    ------
+    MachineError
+        As `fail_if_of_the_machine` does.
+    """
+    try:
+        yield
+    except errors as error:
+        fail_if_of_the_machine(error, what)
 
 
 def check_writable(folder: Path) -> None:

@@ -9,6 +9,7 @@ counters table is written.
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from operator import itemgetter
 
 import numpy as np
@@ -65,13 +66,15 @@ class CounterStore:
         self._shapes = RowCodes()
         self._joined: set[int] = set()
         self._database: sqlite3.Connection | None = None
-        self._path = sink.folder / ".counters.sqlite"
-        self._values = CounterValues(sink.folder / ".counters.values")
+        self._values = CounterValues(sink)
 
     def _open(self) -> sqlite3.Connection:
         if self._database is None:
-            self._path.unlink(missing_ok=True)
-            self._database = sqlite3.connect(self._path, isolation_level=None)
+            path = self.sink.folder / ".counters.sqlite"
+            path.unlink(missing_ok=True)
+            self.sink.at_close.callback(path.unlink, missing_ok=True)
+            connection = sqlite3.connect(path, isolation_level=None)
+            self._database = self.sink.at_close.enter_context(closing(connection))
             self._database.execute("PRAGMA journal_mode = OFF")
             self._database.execute("PRAGMA synchronous = OFF")
             self._database.execute("PRAGMA cache_size = -32768")
@@ -188,7 +191,6 @@ class CounterStore:
             Whether counters without a launch are no launch's counters at all (samples of a device), and are left out.
         """
         if not self.rows:
-            self.close()
             return
         database = self._open()
         database.execute("COMMIT")
@@ -207,7 +209,6 @@ class CounterStore:
         database.execute("COMMIT")
         rows, timed = database.execute("SELECT count(*), count(start) FROM whole").fetchone()
         if not rows:
-            self.close()
             return
         if timed and not self.sink.n_launches:
             self._emit_launches(database)
@@ -217,7 +218,6 @@ class CounterStore:
         used = self._values.with_values(self._joined)
         keys = [("", name, self.units.get(name, "")) for name in used] + ([("", self.duration, "ns")] if timed else [])
         if not used:  # launches without a single value
-            self.close()
             return
         fields = name_metrics(keys, set(), self.sink)
         self.sink.counters(fields, self._rows(database, used, fields, timed == rows, bool(timed)))
@@ -307,41 +307,30 @@ class CounterStore:
         """Give the counters in the order of their starts, or of their numbers if some have none."""
         beyond = self.sink.n_launches
         step = max(1, min(BLOCK_ROWS, BLOCK_BYTES // (8 * len(fields))))
-        try:
-            order = "start, whole.rowid" if ordered else "process, number, whole.rowid"
-            cursor = database.execute(
-                "SELECT start, stop, kernel, process, device, shape, coalesce(launch, row), parts"  # noqa: S608 - ours
-                f" FROM whole LEFT JOIN emitted ON at = whole.rowid ORDER BY {order}"
+        order = "start, whole.rowid" if ordered else "process, number, whole.rowid"
+        cursor = database.execute(
+            "SELECT start, stop, kernel, process, device, shape, coalesce(launch, row), parts"  # noqa: S608 - ours
+            f" FROM whole LEFT JOIN emitted ON at = whole.rowid ORDER BY {order}"
+        )
+        while rows := cursor.fetchmany(step):
+            facts = np.array([[NULL if value is None else value for value in row[:7]] for row in rows], np.int64).T
+            start, stop, kernel, process, device, shape, launch = facts
+            unlinked = launch == NULL
+            launch[unlinked] = beyond + np.arange(int(unlinked.sum()))
+            beyond += int(unlinked.sum())
+            matrix = self._values.matrix([row[7] for row in rows], used, self.sink.issues)
+            values = {fields[index].name: matrix[index] for index in range(len(used))}
+            if timed:
+                values[fields[-1].name] = np.where(start == NULL, np.nan, (stop - start).astype(np.float64))
+            yield CounterRows(
+                kernel=kernel,
+                process=process,
+                values=values,
+                start_ns=start if (start != NULL).any() else None,
+                device=np.where((device >= 0) & (device < 1 << 16), device, NULL),
+                shape=self._shape(shape),
+                launch=launch,
             )
-            while rows := cursor.fetchmany(step):
-                facts = np.array([[NULL if value is None else value for value in row[:7]] for row in rows], np.int64).T
-                start, stop, kernel, process, device, shape, launch = facts
-                unlinked = launch == NULL
-                launch[unlinked] = beyond + np.arange(int(unlinked.sum()))
-                beyond += int(unlinked.sum())
-                matrix = self._values.matrix([row[7] for row in rows], used, self.sink.issues)
-                values = {fields[index].name: matrix[index] for index in range(len(used))}
-                if timed:
-                    values[fields[-1].name] = np.where(start == NULL, np.nan, (stop - start).astype(np.float64))
-                yield CounterRows(
-                    kernel=kernel,
-                    process=process,
-                    values=values,
-                    start_ns=start if (start != NULL).any() else None,
-                    device=np.where((device >= 0) & (device < 1 << 16), device, NULL),
-                    shape=self._shape(shape),
-                    launch=launch,
-                )
-        finally:
-            self.close()
-
-    def close(self) -> None:
-        """Remove the database and the values."""
-        self._values.close()
-        if self._database is not None:
-            self._database.close()
-            self._database = None
-            self._path.unlink(missing_ok=True)
 
 
 def _insert(table: str, width: int) -> str:

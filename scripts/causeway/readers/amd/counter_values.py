@@ -1,13 +1,14 @@
 """The values of counters, in a flat file beside the output, so that memory does not grow with them."""
 
 import struct
+import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
 from causeway.readers.common.issues import Issues
+from causeway.readers.sink.sink import Sink
 
 _REFERENCE = np.dtype([("layout", "<i4"), ("offset", "<i8")])
 pack_reference = struct.Struct("<iq").pack
@@ -19,8 +20,8 @@ class CounterValues:
 
     Parameters
     ----------
-    path : Path
-        The file; made by the first `write`, removed by `close`.
+    sink : Sink
+        The file lies in its folder, made by the first `write`, until the sink is closed.
 
     Attributes
     ----------
@@ -28,9 +29,9 @@ class CounterValues:
         Index of each counter, in order of first use.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, sink: Sink) -> None:
         self.columns: dict[str, int] = {}
-        self._path = path
+        self._sink = sink
         self._file: BinaryIO | None = None
         self._size = 0
         self._layouts: list[np.ndarray] = []
@@ -48,8 +49,8 @@ class CounterValues:
 
     def _open(self) -> BinaryIO:
         if self._file is None:
-            self._path.unlink(missing_ok=True)
-            self._file = open(self._path, "w+b")  # noqa: SIM115 - closed by close()
+            self._file = tempfile.TemporaryFile(dir=self._sink.folder)  # noqa: SIM115 - closed with the sink
+            self._sink.at_close.callback(self._file.close)
         return self._file
 
     def write(self, layouts: Sequence[int], values: np.ndarray | Sequence[np.ndarray]) -> np.ndarray:
@@ -149,10 +150,3 @@ class CounterValues:
             blocks.append(np.frombuffer(file.read(8 * width * (end + 1 - begin)), "<f8"))
             begin = end + 1
         return np.concatenate(blocks).reshape(len(offsets), width)
-
-    def close(self) -> None:
-        """Remove the file."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-            self._path.unlink(missing_ok=True)

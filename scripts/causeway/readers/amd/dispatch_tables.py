@@ -94,7 +94,6 @@ class PassReader(AmdReader):
     def __init__(self, form: str, sink: Sink, options: Options) -> None:
         super().__init__(sink, options, form)
         self.store.times_tell = False  # rocprofiler-compute gives counters the times of its timing run
-        self.kernels: dict[str, int] = {}
         self.rounded = self.other_clock = self.torn = 0
         self.together: set[str] = set()
 
@@ -128,24 +127,20 @@ class PassReader(AmdReader):
             if sum(name in table.counters or table.pairs is not None for table, _ in passes) > 1
         }
         self.firsts = self._first_processes(passes)
-        try:
-            timing = None
-            for table, label in passes:
-                if not table.timed or table.counts:
-                    continue
-                if timing is not None and not {timing, label} <= self.together:
-                    self.sink.issues.add("second_run", 1, label)
-                    continue
-                before = self.sink.n_launches
-                self._file(table, label, counters=any(other.counts for other, _ in passes))
-                timing = timing or (label if self.sink.n_launches > before else None)
-            for table, label in passes:
-                if table.counts or table.again:
-                    self._file(table, label, counters=True)
-            self.store.hand_over()
-        except BaseException:
-            self.store.close()
-            raise
+        timing = None
+        for table, label in passes:
+            if not table.timed or table.counts:
+                continue
+            if timing is not None and not {timing, label} <= self.together:
+                self.sink.issues.add("second_run", 1, label)
+                continue
+            before = self.sink.n_launches
+            self._file(table, label, counters=any(other.counts for other, _ in passes))
+            timing = timing or (label if self.sink.n_launches > before else None)
+        for table, label in passes:
+            if table.counts or table.again:
+                self._file(table, label, counters=True)
+        self.store.hand_over()
         self.sink.issues.add("rounded_times", self.rounded, self.rules["duration"])
         self.sink.issues.add("other_clock", self.other_clock)
         self.sink.issues.add("torn_times", self.torn)
@@ -245,16 +240,12 @@ class PassReader(AmdReader):
         sink = self.sink
         issues = self.sink.issues
         names = batch.texts(table.ours["name"])
-        issues.add("missing_name", sum(not name.strip() for name in names), label)
-        for name in dict.fromkeys(names):
-            if name not in self.kernels:
-                self.kernels[name] = sink.kernel(name)
         others = {"name", "start", "stop", *SIGNALS}
         columns = {ours: batch.integers(raw) for ours, raw in table.ours.items() if ours not in others}
         for signal in table.ours.keys() & SIGNALS:  # rocprofv2 notes neither, and writes 0
             noted = batch.nanoseconds(table.ours[signal])
             columns[signal] = np.where(noted == 0, NULL, noted)
-        columns["kernel"] = np.array([self.kernels[name] for name in names], np.int64)
+        columns["kernel"] = self.events.kernels(names, label)
         pids = columns.get("process", np.zeros(len(names), np.int64))
         for pid in dict.fromkeys(pids.tolist()):
             processes.setdefault(pid, sink.processes.code(self.firsts.get(label, 0) + len(processes)))

@@ -4,16 +4,15 @@ a job, all at the same time.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from causeway.readers.amd.counter_passes import CounterStore
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.issues import Issues
 from causeway.readers.common.name_ranks import PASS, in_order, ranks_in_names, stated_ranks
 from causeway.readers.containers.csv_batches import CsvFile
-from causeway.readers.sink.sink import Sink
+from causeway.readers.sink.processes import Processes
 
 Group = tuple[str, str]
 Name = TypeVar("Name")
@@ -37,48 +36,26 @@ def natural(text: str) -> str:
     return f"{in_order(text)} {text}"
 
 
-class FileReader(Protocol):
-    """What reads the files of one export, one after the other."""
-
-    sink: Sink
-    store: CounterStore
-
-    def read(self, path: Path, label: str, rank: int | None) -> None:
-        """Read one file, whose name states `rank` or none."""
-
-    def finish(self) -> None:
-        """Count what only all files show; raise the first failure."""
-
-
-def read_files(reader: FileReader, path: Path, files: Sequence[Path], group_of: Callable[[str], Group]) -> None:
-    """Read the files of an export with the ranks that their names state, and hand over their counters.
+def ranked_files(
+    processes: Processes, path: Path, files: Sequence[Path], group_of: Callable[[str], Group]
+) -> list[tuple[Path, str, int | None]]:
+    """Return the files of an export, each with its label and the rank that names state for it, if they do.
 
     Parameters
     ----------
-    reader : FileReader
+    processes : Processes
+        Learn whether ranks are numbers in names that do not call them so.
     path : Path
         The export: the file, or the folder of the files.
     files : sequence of Path
     group_of : callable
         Gives the group of a file by its label: its name, in a folder its path in it.
-
-    Raises
-    ------
-    ExportError
-        As the reader does.
     """
     labels = {file: file.name if path.is_file() else str(file.relative_to(path)) for file in files}
     groups = [group_of(label) for label in labels.values()]
     ranks = ranks_in_names(groups)
-    reader.sink.processes.by_numbers = ranks != stated_ranks(groups)
-    try:
-        for (file, label), group in zip(labels.items(), groups, strict=True):
-            reader.read(file, label, ranks[group])
-        reader.store.hand_over()
-    except BaseException:
-        reader.store.close()
-        raise
-    reader.finish()
+    processes.by_numbers = ranks != stated_ranks(groups)
+    return [(file, label, ranks[group]) for (file, label), group in zip(labels.items(), groups, strict=True)]
 
 
 def span_of(path: Path, columns: Mapping[str, str], source: str, without: Sequence[str] = ()) -> Span | None:

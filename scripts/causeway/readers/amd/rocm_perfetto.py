@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
-from causeway.readers.amd.executions import read_files
+from causeway.readers.amd.executions import ranked_files
 from causeway.readers.amd.trace_events import AmdReader, agents
 from causeway.readers.common.constants import NULL, TIMES
-from causeway.readers.common.files import first_bytes
+from causeway.readers.common.files import head_of
 from causeway.readers.common.name_ranks import PASS
 from causeway.readers.common.numbers import integer, size_columns, with_null
 from causeway.readers.common.options import Options
@@ -44,11 +43,7 @@ def probe(path: Path) -> bool:
 
 def _files(path: Path) -> list[Path]:
     files = sorted({file for pattern in FILES for file in path.rglob(pattern)}) if path.is_dir() else [path]
-    try:
-        return [file for file in files if file.is_file() and begins_like_perfetto(first_bytes(file))]
-    except OSError as error:
-        fail_if_of_the_machine(error)
-        return []
+    return [file for file in files if begins_like_perfetto(head_of(file))]
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -60,7 +55,11 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If there is no launch, or a file is cut; the slices before the cut are kept.
     """
     sink.format_version = "rocm perfetto"
-    read_files(_Reader(sink, options), path, _files(path), _group)
+    reader = _Reader(sink, options)
+    for file, label, rank in ranked_files(sink.processes, path, _files(path), _group):
+        reader.read(file, label, rank)
+    reader.store.hand_over()
+    reader.finish()
 
 
 def _group(label: str) -> tuple[str, str]:

@@ -57,13 +57,9 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If there is neither a launch nor a counter, or a database is damaged; what could be read is kept.
     """
     reader = RocpdReader(sink, options)
-    try:
-        for file in _files(path):
-            reader.read(file, "" if path.is_file() else f"{file.relative_to(path)}: ")
-        reader.store.hand_over(only_linked=True)
-    except BaseException:
-        reader.store.close()
-        raise
+    for file in _files(path):
+        reader.read(file, "" if path.is_file() else f"{file.relative_to(path)}: ")
+    reader.store.hand_over(only_linked=True)
     reader.finish()
 
 

@@ -85,14 +85,8 @@ class ProcessTables:
 
     def metadata(self, tag: str) -> str | None:
         """Return one entry of the metadata: the schema's version or the guid, never more."""
-        return next(
-            (
-                str(value)
-                for name, value in self.export.pairs("rocpd_metadata" + self.suffix, "tag", "value")
-                if name == tag
-            ),
-            None,
-        )
+        entries = self._small("rocpd_metadata", "tag", "value")
+        return next((str(value) for name, value in entries if name == tag), None)
 
     def guid(self) -> str | None:
         """Return the identifier of the process, if the database has one."""

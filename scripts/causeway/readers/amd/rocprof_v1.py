@@ -64,12 +64,10 @@ class ViewerReader(AmdReader):
     def read(self, path: Path, nothing: ExportError) -> None:
         """Read the file; raise `nothing` where it holds neither a launch nor a copy."""
         text = TraceText(path, set(), self.progress.at)
-        try:
-            for events in text.events():
-                rows = [(integer(event.pid), _row(event.args)) for event in events if event.ph == "X" and event.args]
-                self._take([(process, row) for process, row in rows if process is not None and "BeginNs" in row])
-        finally:
-            text.close()
+        self.sink.at_close.callback(text.close)
+        for events in text.events():
+            rows = [(integer(event.pid), _row(event.args)) for event in events if event.ph == "X" and event.args]
+            self._take([(process, row) for process, row in rows if process is not None and "BeginNs" in row])
         text.note_issues(self.sink.issues)
         if text.cut:
             self.failure = ExportError(self.options.source, text.cut, "a complete trace", ADVICE)

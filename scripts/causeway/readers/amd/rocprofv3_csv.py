@@ -150,29 +150,25 @@ class V3Reader(AmdReader):
             "memory_copy_trace": self._copies,
             "api_trace": self._calls,
         }
-        try:
-            for table in self.tables:
-                of_launches = table.kind == ("kernel_trace" if self.traced else "counter_collection")
-                with CsvFile(
-                    table.path,
-                    table.label,
-                    self.options.source,
-                    self.sink.issues,
-                    self._at,
-                    of_launches=of_launches,
-                ) as file:
-                    if table.kind == "counter_collection":
-                        self._counters(table, file)
-                    else:
-                        for batch in file.batches():
-                            readers[table.kind](table, batch)
-                    self.sink.count_in(table.label, file.rows)
-                    self.failure = self.failure or file.failure
-                self.done += table.path.stat().st_size
-            self.store.hand_over()
-        except BaseException:
-            self.store.close()
-            raise
+        for table in self.tables:
+            of_launches = table.kind == ("kernel_trace" if self.traced else "counter_collection")
+            with CsvFile(
+                table.path,
+                table.label,
+                self.options.source,
+                self.sink.issues,
+                self._at,
+                of_launches=of_launches,
+            ) as file:
+                if table.kind == "counter_collection":
+                    self._counters(table, file)
+                else:
+                    for batch in file.batches():
+                        readers[table.kind](table, batch)
+                self.sink.count_in(table.label, file.rows)
+                self.failure = self.failure or file.failure
+            self.done += table.path.stat().st_size
+        self.store.hand_over()
         for device, among_gpus, facts in self.agents:
             self.sink.device(0, among_gpus if self.by_type else device, **facts)
         self.sink.same_devices(range(len(self.sink.processes.keys)))

@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.amd.counter_passes import checked
-from causeway.readers.amd.executions import read_files
+from causeway.readers.amd.executions import ranked_files
 from causeway.readers.amd.rocprofv3_ids import (
     RecordNames,
     finite,
@@ -26,7 +25,7 @@ from causeway.readers.amd.rocprofv3_ids import (
 )
 from causeway.readers.amd.trace_events import AmdReader, allocated_lds, device_facts
 from causeway.readers.common.constants import TIMES
-from causeway.readers.common.files import first_bytes
+from causeway.readers.common.files import head_of
 from causeway.readers.common.name_ranks import PASS
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
@@ -35,6 +34,7 @@ from causeway.readers.containers.nested_json import UNREADABLE, Nested
 from causeway.readers.sink.sink import Sink
 
 ROOT = "rocprofiler-sdk-tool"
+_BEGIN = re.compile(rb'\s*\{\s*"' + ROOT.encode() + rb'"')
 BATCH = 1 << 13
 ADVICE = "Copy it again, or profile again with `rocprofv3 --kernel-trace --output-format json`."
 
@@ -46,15 +46,7 @@ def probe(path: Path) -> bool:
 
 def _files(path: Path) -> list[Path]:
     files = sorted(file for file in path.rglob("*.json*") if file.is_file()) if path.is_dir() else [path]
-    try:
-        return [
-            file
-            for file in files
-            if re.match(rb'\s*\{\s*"' + ROOT.encode() + rb'"', first_bytes(file, 256).removeprefix(b"\xef\xbb\xbf"))
-        ]
-    except OSError as error:
-        fail_if_of_the_machine(error)
-        return []
+    return [file for file in files if _BEGIN.match(head_of(file, 256).removeprefix(b"\xef\xbb\xbf"))]
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -66,7 +58,11 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If there is neither a launch nor a counter, or a file is cut; the records before the cut are kept.
     """
     sink.format_version = "rocprofv3 json"
-    read_files(JsonReader(sink, options), path, _files(path), _group)
+    reader = JsonReader(sink, options)
+    for file, label, rank in ranked_files(sink.processes, path, _files(path), _group):
+        reader.read(file, label, rank)
+    reader.store.hand_over()
+    reader.finish()
 
 
 def _group(label: str) -> tuple[str, str]:

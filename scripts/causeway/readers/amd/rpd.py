@@ -57,14 +57,9 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If there is no kernel in it, or it is damaged; what could be read is kept.
     """
     export = SqliteExport(path, options.source)
+    sink.at_close.callback(export.close)
     reader = RpdReader(export, sink, options)
-    try:
-        reader.read()
-    except BaseException:
-        reader.store.close()
-        raise
-    finally:
-        export.close()
+    reader.read()
     reader.finish()
 
 
@@ -85,9 +80,8 @@ class RpdReader(AmdReader):
         export = self.export
         sink = self.sink
         note_state(export, sink.issues)
-        version = next(
-            (value for tag, value in export.pairs("rocpd_metadata", "tag", "value") if tag == "schema_version"), "?"
-        )
+        metadata = dict(export.rows("rocpd_metadata", ["tag", "value"]))
+        version = metadata.get("schema_version", "?")
         sink.format_version = f"rpd schema {clean_text(str(version))[:20]}"
         steps = {OPERATIONS: self._operations, COUNTERS: self._counters, CALLS: self._calls, MONITOR: self._monitor}
         for table, step in steps.items():

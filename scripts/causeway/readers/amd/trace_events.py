@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -9,8 +10,7 @@ from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas.launch_threads import GRID
 from causeway.readers.amd.counter_passes import CounterStore
-from causeway.readers.common.constants import NEVER, NULL, UNNAMED_CALL, UNNAMED_RANGE, Column
-from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.constants import NEVER, NULL, Column
 from causeway.readers.common.numbers import Misfits, integer, with_null
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_batches import without_rounded
@@ -45,9 +45,7 @@ class RocmEvents:
         self.copy_kinds = column_map("rocprofv3")["copy_kinds"]
         self.rounded = 0
         self._default_queues: dict[tuple[int, int], int] = {}
-        self._kernels: dict[str, int] = {}
-        self._calls: dict[str, int] = {}
-        self._ranges: dict[str, int] = {}
+        self._kernel = lru_cache(MOST_NAMES)(sink.kernel)
         self._dispatches: dict[tuple[str, int], tuple[int, int, int]] = {}
 
     def dispatches(self, part: str, process: np.ndarray, number: np.ndarray) -> None:
@@ -94,10 +92,10 @@ class RocmEvents:
             raise (says_why and sink.issues.none_usable(nothing.source)) or nothing
         sink.issues.add("no_launches", int(not sink.n_launches and not sink.has_counters))
 
-    def kernels(self, names: Sequence[str]) -> np.ndarray:
-        """Return the codes of kernel names as printed; launches without one are counted."""
-        self.sink.issues.add("missing_name", sum(not name or not name.strip() for name in names))
-        return _codes(names, self._kernels, self.sink.kernel)
+    def kernels(self, names: Sequence[str], where: str = "") -> np.ndarray:
+        """Return the codes of kernel names as printed; launches without one are counted, with their file."""
+        self.sink.issues.add("missing_name", sum(not name.strip() for name in names), where)
+        return np.array([self._kernel(name) for name in names], np.int64)
 
     def launches(self, columns: Mapping[str, np.ndarray]) -> None:
         """Take launches: columns as `CounterStore.take` has them, `queue_id`, `in_queue` (`stream_or_queue`; without it
@@ -185,7 +183,7 @@ class RocmEvents:
 
     def calls(self, columns: Mapping[str, np.ndarray], names: Iterable[str]) -> None:
         """Take runtime calls: start, stop, process, thread, correlation, and their names."""
-        code = _codes(names, self._calls, lambda name: self.sink.call_names.code(clean_text(name) or UNNAMED_CALL))
+        code = self.sink.call_names.codes_of(names)
         facts = {"thread": columns.get("thread", NULL), "name": code, "correlation": _of_sink(columns)["correlation"]}
         self.sink.take("calls", columns["start"], columns["stop"], columns["process"], **facts)
 
@@ -202,7 +200,7 @@ class RocmEvents:
 
     def ranges(self, columns: Mapping[str, np.ndarray], names: Iterable[str]) -> None:
         """Take ranges: start, stop, process, thread, and their texts."""
-        code = _codes(names, self._ranges, lambda name: self.sink.range_names.code(clean_text(name) or UNNAMED_RANGE))
+        code = self.sink.range_names.codes_of(names)
         kind = np.full(len(code), self.sink.range_kinds.code(RANGES))
         stop = np.where(columns["stop"] == NULL, NEVER, columns["stop"])
         facts = {"thread": columns.get("thread", NULL), "name": code, "kind": kind}
@@ -280,18 +278,6 @@ def allocated_lds(kernel: np.ndarray, dispatch: np.ndarray, step: int) -> np.nda
     """
     asked = np.maximum(kernel, dispatch)
     return np.where(asked == NULL, NULL, -(-asked // step) * step)
-
-
-def _codes(names: Iterable[str], by_name: dict[str, int], code_of) -> np.ndarray:
-    codes = []
-    for name in names:
-        code = by_name.get(name)
-        if code is None:
-            code = code_of(name)
-            if len(by_name) < MOST_NAMES:
-                by_name[name] = code
-        codes.append(code)
-    return np.array(codes, np.int64)
 
 
 def agents(texts: Sequence[str]) -> np.ndarray:

@@ -5,6 +5,7 @@ import io
 import json
 from pathlib import Path
 
+from causeway.core.files.machine_errors import suppress_unless_of_the_machine
 from causeway.readers.common.packed import BLOCK_BYTES, DamagedError, UnpackedFile, packing, unpacked
 
 HEAD_BYTES = 64 * 1024
@@ -36,6 +37,13 @@ def first_bytes(path: Path, size: int = HEAD_BYTES) -> bytes:
                 if len(head) >= size:
                     break
     return head[:size]
+
+
+def head_of(path: Path, size: int = HEAD_BYTES) -> bytes:
+    """Return the first bytes of a file as `first_bytes` does; b"" of what is no file, or cannot be read."""
+    with suppress_unless_of_the_machine(OSError, what=f"reading {path}"):
+        return first_bytes(path, size) if path.is_file() else b""
+    return b""
 
 
 def open_text(path: Path) -> tuple[io.BufferedReader, io.TextIOWrapper]:

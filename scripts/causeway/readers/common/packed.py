@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine, suppress_unless_of_the_machine
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -34,12 +34,9 @@ class DamagedError(EOFError):
 
 def packing(path: Path) -> str | None:
     """Return how a file is compressed, by its first bytes; None if it is not, or is no file that can be read."""
-    try:
-        with open(path, "rb") as handle:
-            head = handle.read(8)
-    except OSError as error:
-        fail_if_of_the_machine(error, f"reading {path}")
-        return None
+    head = b""
+    with suppress_unless_of_the_machine(OSError, what=f"reading {path}"), open(path, "rb") as handle:
+        head = handle.read(8)
     return next((word for magic, word in MAGIC.items() if head.startswith(magic)), None)
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine, suppress_unless_of_the_machine
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.numbers import Misfits, integers
 from causeway.readers.containers.arrow_tables import (
@@ -116,15 +116,9 @@ class ArrowExport:
 
     def estimated_rows(self, table: str) -> int:
         """Return about how many rows a table has."""
-        try:
+        with suppress_unless_of_the_machine(*READ_ERRORS):
             return self._tables[table].estimated_rows()
-        except READ_ERRORS as error:
-            fail_if_of_the_machine(error)
-            return 0
-
-    def pairs(self, table: str, key: str, value: str) -> list[tuple]:
-        """Return two columns of a small table, text as str; [] if there is no such table or it cannot be read."""
-        return self.rows(table, [key, value]) if {key, value} <= set(self.tables.get(table, [])) else []
+        return 0
 
     def rows(self, table: str, columns: list[str], limit: int = 100_000) -> list[tuple]:
         """Return columns of a small table, absent columns as None, text as str; [] if it cannot be read."""
@@ -133,7 +127,7 @@ class ArrowExport:
         if not picked:
             return []
         rows: list[tuple] = []
-        try:
+        with suppress_unless_of_the_machine(*READ_ERRORS):
             for batch in self._tables[table].batches(picked):
                 cells = {
                     name: [_plain(cell) for cell in batch.column(index).slice(0, limit).to_pylist()]
@@ -143,10 +137,8 @@ class ArrowExport:
                 rows += zip(*[cells.get(name, absent) for name in columns], strict=True)
                 if len(rows) >= limit:
                     break
-        except READ_ERRORS as error:
-            fail_if_of_the_machine(error)
-            return []
-        return rows[:limit]
+            return rows[:limit]
+        return []
 
     def texts(self, table: str, key: str, value: str, wanted: Iterable[int]) -> dict[int, bytes]:
         """Return the texts of the wanted ids only, never a whole table of strings: it holds the environments of
@@ -156,7 +148,7 @@ class ArrowExport:
         text_of: dict[int, bytes] = {}
         if not len(ids) or not {key, value} <= set(self.tables.get(table, [])):
             return text_of
-        try:
+        with suppress_unless_of_the_machine(*READ_ERRORS):
             for batch in self._tables[table].batches_with(key, ids, [key, value]):
                 keys = batch.column(0).cast(pa.int64())
                 hit = pc.is_in(keys, value_set=ids)
@@ -165,9 +157,6 @@ class ArrowExport:
                     for number, text in zip(keys.filter(hit).to_pylist(), texts.to_pylist(), strict=True):
                         if text is not None:
                             text_of.setdefault(number, text if isinstance(text, bytes) else str(text).encode())
-        except READ_ERRORS as error:
-            fail_if_of_the_machine(error)
-            return text_of
         return text_of
 
     def stream(

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import suppress_unless_of_the_machine
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import open_text
 from causeway.readers.common.issues import Issues
@@ -39,14 +39,12 @@ _ADVICE = "Export it again, or copy it again: a copy that was cut short is the u
 
 def header_of(path: Path) -> list[str]:
     """Return the columns of a CSV file, [] if it cannot be read or its first line is no header."""
-    try:
+    with suppress_unless_of_the_machine(OSError, EOFError, zlib.error):
         raw, text = open_text(path)
         with raw, text:
             header = text.readline(LINE_CHARS)
             return _cells(header, delimiter_of(header))
-    except (OSError, EOFError, zlib.error) as error:
-        fail_if_of_the_machine(error)
-        return []
+    return []
 
 
 def _cells(line: str, delimiter: str) -> list[str]:

@@ -69,7 +69,7 @@ class CsvLines:
     def __init__(self, text: "io.TextIOBase | PrintedTables") -> None:
         self._text = text
         self.delimiter = ","
-        self.number = self.unclosed = self.lost = 0
+        self.number = self.unclosed = 0
 
     def next_line(self) -> str | None:
         """Return the next line with its end, None after the last one; a line that is too long is cut into several."""

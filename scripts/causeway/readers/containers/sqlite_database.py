@@ -8,7 +8,7 @@ The file is opened read-only and never changed. Text comes as bytes, since expor
 import contextlib
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -17,11 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine, suppress_unless_of_the_machine
 from causeway.core.logs import LOG
 from causeway.readers.common.background import prefetched
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.numbers import Misfits, integers
+from causeway.readers.common.numbers import Misfits, integer, integers
 from causeway.readers.containers.sqlite_names import PLAIN_TABLES, has_journal
 
 BATCH_ROWS = 1 << 16
@@ -130,27 +130,21 @@ class SqliteExport:
         self._steps += STEPS_PER_CALL
         return self._steps > MOST_STEPS
 
-    def _columns(self, table: str) -> list[str]:
+    def _answer(self, query: str, values: Sequence[object] = ()) -> list[tuple] | None:
+        """Return the rows of a small query, None where damage ends it."""
         self._steps = 0
-        try:
-            rows = self._connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
-        except DAMAGE as error:
-            fail_if_of_the_machine(error)
-            return []
+        with suppress_unless_of_the_machine(*DAMAGE):
+            return self._connection.execute(query, values).fetchall()
+        return None
+
+    def _columns(self, table: str) -> list[str]:
+        rows = self._answer(f"PRAGMA table_info({quoted(table)})") or []
         return [row[1].decode("utf-8", "replace") for row in rows]
 
     def estimated_rows(self, table: str) -> int:
         """Return the highest row id, at once: the number of rows unless some were deleted."""
-        self._steps = 0
-        try:
-            return int(self._connection.execute(f"SELECT max(rowid) FROM {quoted(table)}").fetchone()[0] or 0)  # noqa: S608 - quoted name
-        except (*DAMAGE, TypeError, ValueError) as error:
-            fail_if_of_the_machine(error)
-            return 0
-
-    def pairs(self, table: str, key: str, value: str) -> list[tuple]:
-        """Return two columns of a small table, text as str; [] if there is no such table or it cannot be read."""
-        return self.rows(table, [key, value]) if {key, value} <= set(self.tables.get(table, [])) else []
+        highest = self._answer(f"SELECT max(rowid) FROM {quoted(table)}")  # noqa: S608 - quoted name
+        return integer(highest[0][0]) or 0 if highest else 0
 
     def rows(self, table: str, columns: list[str], limit: int = 100_000) -> list[tuple]:
         """Return columns of a small table, absent columns as None, text as str; [] if it cannot be read."""
@@ -158,12 +152,7 @@ class SqliteExport:
         if not present:  # also a view of that name, which is not run
             return []
         names = ", ".join(quoted(name) if name in present else "NULL" for name in columns)
-        self._steps = 0
-        try:
-            rows = self._connection.execute(f"SELECT {names} FROM {quoted(table)} LIMIT {limit:d}").fetchall()  # noqa: S608
-        except DAMAGE as error:
-            fail_if_of_the_machine(error)
-            return []
+        rows = self._answer(f"SELECT {names} FROM {quoted(table)} LIMIT {limit:d}") or []  # noqa: S608 - quoted names
         return [
             tuple(cell.decode("utf-8", "replace") if isinstance(cell, bytes) else cell for cell in row) for row in rows
         ]
@@ -179,14 +168,10 @@ class SqliteExport:
         query = f"SELECT {quoted(key)}, {quoted(value)} FROM {quoted(table)} WHERE {quoted(key)} IN "  # noqa: S608 - quoted names
         for first in range(0, len(wanted), 500):
             part = wanted[first : first + 500]
-            self._steps = 0
-            try:
-                text_of.update(self._connection.execute(f"{query} ({', '.join('?' * len(part))})", part).fetchall())
-            except DAMAGE as error:
-                fail_if_of_the_machine(error)
-                for number in part:
-                    with contextlib.suppress(*DAMAGE):
-                        text_of.update(self._connection.execute(f"{query} (?)", (number,)).fetchall())
+            rows = self._answer(f"{query} ({', '.join('?' * len(part))})", part)
+            if rows is None:
+                rows = [row for number in part for row in self._answer(f"{query} (?)", (number,)) or ()]
+            text_of.update(rows)
         return {
             key: text if isinstance(text, bytes) else str(text).encode()
             for key, text in text_of.items()
@@ -322,15 +307,12 @@ class SqliteExport:
         Rows that share a key would multiply the rows that are joined with them. What is left out is counted in
         `repeated`, by table. A key that is the table's own is unique, and the table joined as it is.
         """
-        self._steps = 0
-        try:
-            declared = self._connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
-            if [row[1].decode("utf-8", "replace") for row in declared if row[5]] == [key]:
-                return quoted(table)
-            count = f"SELECT count({quoted(key)}) - count(DISTINCT {quoted(key)}) FROM {quoted(table)}"  # noqa: S608
-            self.repeated[table] = int(self._connection.execute(count).fetchone()[0])
-        except DAMAGE as error:  # reading it for the join ends the same way, with a sentence
-            fail_if_of_the_machine(error)
+        declared = self._answer(f"PRAGMA table_info({quoted(table)})")
+        if declared and [row[1].decode("utf-8", "replace") for row in declared if row[5]] == [key]:
+            return quoted(table)
+        count = f"SELECT count({quoted(key)}) - count(DISTINCT {quoted(key)}) FROM {quoted(table)}"  # noqa: S608
+        if counted := self._answer(count):  # reading what is damaged for the join ends with a sentence
+            self.repeated[table] = int(counted[0][0])
         names = ", ".join(map(quoted, dict.fromkeys([key, *columns])))
         return f"(SELECT {names} FROM {quoted(table)} GROUP BY {quoted(key)})"  # noqa: S608 - quoted names
 
@@ -338,12 +320,7 @@ class SqliteExport:
         """Return whether a join goes through one table alone and looks the others' rows up, by keys or by an index that
         SQLite makes: what a key's declared type forbids, comparing every row with every other.
         """
-        self._steps = 0
-        try:
-            plan = self._connection.execute(f"EXPLAIN QUERY PLAN {query}").fetchall()
-        except DAMAGE as error:
-            fail_if_of_the_machine(error)
-            return False
+        plan = self._answer(f"EXPLAIN QUERY PLAN {query}") or ()
         return sum(parent == 0 and what.startswith(b"SCAN") for _, parent, _, what in plan) == 1
 
     def _adbc(self, query: str) -> Iterator[pa.RecordBatch]:
@@ -407,18 +384,12 @@ class SqliteExport:
         ------
         ExportError
         """
-        self._steps = 0
-        try:
-            ends = [f"(SELECT {end}(rowid) FROM {quoted(table)})" for end in ("max", "min")]  # noqa: S608 - quoted name
-            (most,) = self._connection.execute(f"SELECT {ends[0]} - {ends[1]} + 1").fetchone()  # each looked up
-            if not isinstance(most, int) or most > LARGE_ROWS:
-                return
-            rows = f"SELECT count(*) FROM (SELECT 1 FROM {quoted(table)} LIMIT {most + 1:d})"  # noqa: S608 - quoted name
-            counted = self._connection.execute(rows).fetchone()[0]
-        except DAMAGE as error:  # also of a table without row ids
-            fail_if_of_the_machine(error)
+        ends = [f"(SELECT {end}(rowid) FROM {quoted(table)})" for end in ("max", "min")]  # noqa: S608 - quoted name
+        ((most,),) = self._answer(f"SELECT {ends[0]} - {ends[1]} + 1") or [(None,)]  # each looked up; none without ids
+        if not isinstance(most, int) or most > LARGE_ROWS:
             return
-        if counted > most:
+        rows = f"SELECT count(*) FROM (SELECT 1 FROM {quoted(table)} LIMIT {most + 1:d})"  # noqa: S608 - quoted name
+        if (counted := self._answer(rows)) and counted[0][0] > most:
             raise self._no_tree(table)
 
     def _check_rows(self, table: str, done: int) -> None:

@@ -2,12 +2,13 @@
 detection runs at workflow start.
 """
 
+import contextlib
 import os
 import sqlite3
 import stat
 from pathlib import Path
 
-from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import suppress_unless_of_the_machine
 
 SQLITE = b"SQLite format 3\x00"
 """The first bytes of every SQLite database (sqlite.org/fileformat2.html, section 1.3.1)."""
@@ -16,27 +17,25 @@ PLAIN_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT 
 """Asks for the tables that hold rows: every profiler's data lie in such (checked on each real export)."""
 
 
+MOST_VALUE_BYTES = 1 << 24
+"""Bytes of a value of a database: its column may compute one of any size."""
+
+
 def is_database(path: Path) -> bool:
     """Return whether a path is a SQLite database; False for what is no file, or cannot be read."""
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe waits for its writer
-            return False
-        with open(path, "rb") as handle:
-            return handle.read(len(SQLITE)) == SQLITE
-    except OSError as error:
-        fail_if_of_the_machine(error, f"reading {path}")
-        return False
+    with suppress_unless_of_the_machine(OSError, what=f"reading {path}"):
+        if stat.S_ISREG(os.stat(path).st_mode):  # opening a pipe waits for its writer
+            with open(path, "rb") as handle:
+                return handle.read(len(SQLITE)) == SQLITE
+    return False
 
 
 def has_journal(path: Path) -> bool:
     """Return whether a journal or a write-ahead log that is not empty lies beside a database."""
     for end in ("-wal", "-journal"):
-        try:
+        with suppress_unless_of_the_machine(OSError, what=f"reading {path}"):
             if path.with_name(path.name + end).stat().st_size:
                 return True
-        except OSError as error:
-            fail_if_of_the_machine(error, f"reading {path}")
-            continue
     return False
 
 
@@ -45,13 +44,15 @@ def sqlite_tables(path: str | Path) -> list[str]:
 
     Views and virtual tables are left out: they are programs of the file's author, which may run without end.
     """
-    try:
-        connection = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1", uri=True)
-    except (sqlite3.Error, ValueError):
-        return []
-    try:
-        return [name for (name,) in connection.execute(PLAIN_TABLES)]
-    except (sqlite3.Error, UnicodeDecodeError):  # a message may quote undecodable bytes of a damaged schema
-        return []
-    finally:
-        connection.close()
+    return [name for (name,) in answer_of(path, PLAIN_TABLES)]
+
+
+def answer_of(path: str | Path, query: str) -> list[tuple]:
+    """Return the rows of a query of a database, without changing the file; [] if it cannot be read."""
+    # a message may quote undecodable bytes of a damaged schema
+    with contextlib.suppress(sqlite3.Error, ValueError, OverflowError):
+        uri = f"{Path(path).resolve().as_uri()}?mode=ro&immutable=1"
+        with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE_BYTES)
+            return connection.execute(query).fetchall()
+    return []

@@ -55,9 +55,6 @@ class TableSource(Protocol):
     def estimated_rows(self, table: str) -> int:
         """Return about how many rows a table has, at once."""
 
-    def pairs(self, table: str, key: str, value: str) -> list[tuple]:
-        """Return two columns of a small table, text as str; [] if it is absent or cannot be read."""
-
     def rows(self, table: str, columns: list[str], limit: int = 100_000) -> list[tuple]:
         """Return columns of a small table, absent columns as None, text as str; [] if it cannot be read."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import suppress_unless_of_the_machine
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.copy_kinds import LONGEST
 from causeway.readers.common.files import open_text
@@ -154,15 +154,12 @@ def activity_files(path: Path) -> list[Path]:
     files: list[Path] = []
     last: list[Path] = []
     for file in candidates:
-        try:
+        with suppress_unless_of_the_machine(OSError, EOFError, zlib.error):
             raw, text = open_text(file)
             with raw, text:
                 columns = find_header(lines_of(file, text), Messages()) if file.is_file() else None
                 if columns is not None:
                     (last if "call_start" in columns.position else files).append(file)
-        except (OSError, EOFError, zlib.error) as error:
-            fail_if_of_the_machine(error)
-            continue
     return files + last
 
 
@@ -198,7 +195,7 @@ def _group(path: Path) -> str:
 
 def _has_launch(path: Path) -> bool:
     """Return whether a file has a row that is a launch."""
-    try:
+    with suppress_unless_of_the_machine(OSError, EOFError, zlib.error):
         raw, text = open_text(path)
         with raw, text:
             lines = lines_of(path, text)
@@ -216,8 +213,6 @@ def _has_launch(path: Path) -> bool:
                 position = columns.position["start"] if columns.usable else len(row)
                 if position < len(row) and row[position][:1].isdigit() and kinds.of(row) == RowKinds.LAUNCHES:
                     return True
-    except (OSError, EOFError, zlib.error) as error:
-        fail_if_of_the_machine(error)
     return False
 
 

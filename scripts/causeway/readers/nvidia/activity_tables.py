@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.readers.common.constants import NULL, UNNAMED_RANGE
-from causeway.readers.common.kernel_names import clean_text, unnamed
+from causeway.readers.common.constants import NULL
+from causeway.readers.common.kernel_names import unnamed
 from causeway.readers.common.options import Options
 from causeway.readers.containers.table_source import Batch, TableSource
 from causeway.readers.sink.batches import looked_up
@@ -58,6 +58,7 @@ class ActivityTables:
         self._progress = options.progress()
         self._total = sum(export.estimated_rows(table) for table in tables if table in export.tables)
         self._done = 0
+        self._codes: dict[Callable, dict[int, int]] = {}
 
     def tables_giving(self, gives: str) -> Iterator[tuple[str, Batch]]:
         """Give the batches of all tables that give a kind of event: the table's name, and its columns under our names.
@@ -96,37 +97,45 @@ class ActivityTables:
         """Return the texts of ids, without those that the export lacks; only the wanted ones are read."""
         return self.export.texts(*self._strings, ids)
 
-    def kernel_code(self, key: int, text: bytes | None) -> int:
-        """Return the code of a kernel by the id of its name, and its name if the export has it: launches of different
-        kernels whose names are lost to damage stay apart.
-        """
-        return self.sink.kernel(unnamed(key) if text is None and key != NULL else text)
-
-    def range_code(self, _: int, text: bytes | None) -> int:
-        """Return the code of a range's name."""
-        return self.sink.range_names.code((clean_text(text) if text else "") or UNNAMED_RANGE)
-
     def text_codes(
-        self, ids: np.ndarray, codes: dict[int, int], code_of: Callable[[int, bytes | None], int]
+        self,
+        ids: np.ndarray,
+        code_of: Callable[[str | bytes | None], int],
+        lost: Callable[[int], str | None] = lambda _: None,
     ) -> np.ndarray:
-        """Return codes of the texts of ids.
+        """Return codes of the texts of ids; each is looked up once for a function.
 
         Parameters
         ----------
         ids : ndarray of int64, shape (n,)
             `NULL` where absent.
-        codes : dict of int to int
-            Codes of ids seen before; new ones are added.
         code_of : callable
-            Gives the code of an id and its text, None if it has none.
+            Gives the code of a text, None if there is none.
+        lost : callable
+            Gives a text for an id whose own the export lacks.
 
         Returns
         -------
         ndarray of int64, shape (n,)
         """
+        codes = self._codes.setdefault(code_of, {})
         used, _, inverse = distinct(ids)
         fresh = [key for key in used.tolist() if key not in codes]
         texts = self.texts([key for key in fresh if key != NULL]) if fresh else {}
         for key in fresh:
-            codes[key] = code_of(key, texts.get(key))
+            codes[key] = code_of(texts[key] if key in texts else None if key == NULL else lost(key))
         return looked_up(np.array([codes[key] for key in used.tolist()]), inverse)
+
+    def kernel_codes(self, ids: np.ndarray) -> np.ndarray:
+        """Return the codes of kernels; launches of different kernels whose names are lost to damage stay apart.
+
+        Parameters
+        ----------
+        ids : ndarray of int64, shape (n,)
+            Of the kernels' names, `NULL` where absent.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+        """
+        return self.text_codes(ids, self.sink.kernel, lost=unnamed)

@@ -17,10 +17,10 @@ import numpy as np
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
-from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL
+from causeway.readers.common.constants import NO_KIND, NULL
 from causeway.readers.common.copy_kinds import copy_kind, memory_kind
 from causeway.readers.common.files import open_text
-from causeway.readers.common.kernel_names import clean_text, is_unnamed, unnamed
+from causeway.readers.common.kernel_names import is_unnamed, unnamed
 from causeway.readers.common.numbers import with_null
 from causeway.readers.common.options import Options
 from causeway.readers.nvidia.activity_columns import (
@@ -265,7 +265,7 @@ class CsvReader:
                 names = [call[0] if call else name for call, name in zip(launching, names, strict=True)]
                 numbers = with_null(call[1] if call else None for call in launching)
                 correlation = np.where(correlation == NULL, numbers, correlation)
-            codes = np.array([sink.call_names.code(text) for text in self._call_names(values, names)])
+            codes = sink.call_names.codes_of(names or self._call_names(values))
             columns = {"thread": values.filled("thread"), "name": codes, "correlation": correlation}
             sink.take("calls", start, end, process, **columns)
             return
@@ -315,13 +315,12 @@ class CsvReader:
         text = text.strip()
         return unnamed(int(text)) if self.columns.of_nsys and text.isdecimal() and len(text) < 19 else text
 
-    def _call_names(self, values: RowValues, names: list[str] | None) -> list[str]:
-        if names is not None:
-            return [clean_text(text) or UNNAMED_CALL for text in names]
+    @staticmethod
+    def _call_names(values: RowValues) -> list[str]:
         documented = column_map("nvprof")["runtime_calls"]
         numbers = values.numbers("call")
         if numbers is None:
-            return [UNNAMED_CALL] * len(values.rows)
+            return [""] * len(values.rows)
         return [
             documented.get(number) or f"CUDA runtime call {number if number != NULL else '?'}"
             for number in numbers.tolist()

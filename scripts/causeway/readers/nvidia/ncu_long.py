@@ -17,16 +17,16 @@ from pathlib import Path
 import numpy as np
 
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.files import PRINTED_BYTES, first_bytes
+from causeway.readers.common.files import PRINTED_BYTES, first_bytes, head_of
 from causeway.readers.common.kernel_names import clean_text, short_name
 from causeway.readers.common.numbers import base_unit, integer, notation, scaled_integer, sizes_of, without_instances
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_lines import MendedLines
 from causeway.readers.detect import NCU_HEADER, NCU_MESSAGE
 from causeway.readers.sink.counter_table import CounterTable
+from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
 
 FIELD_BYTES = 64 << 20
@@ -67,11 +67,7 @@ class _Restart(Exception):  # noqa: N818 - not an error
 
 def probe(path: Path) -> bool:
     """Return whether the file is text with Nsight Compute's header or messages."""
-    try:
-        head = first_bytes(path, PRINTED_BYTES)
-    except OSError as error:
-        fail_if_of_the_machine(error)
-        return False
+    head = head_of(path, PRINTED_BYTES)
     return bool(NCU_HEADER.search(head) or NCU_MESSAGE.search(head) or _is_printed(head))
 
 
@@ -450,8 +446,13 @@ class NcuReader:
         ]
         process = np.array(self.process)
         sink.processes.note(process, np.zeros(len(process), np.int64), launches=True)
-        shape = {name: self._dense(values, len(process)) for name, values in self.shape.items()}
-        self.table.hand_over(sink, np.array(self.kernel), process, np.array(self.device), shape)
+        launches = CounterRows(
+            kernel=np.array(self.kernel),
+            process=process,
+            device=np.array(self.device),
+            shape={name: self._dense(values, len(process)) for name, values in self.shape.items()},
+        )
+        self.table.hand_over(sink, launches)
 
     @staticmethod
     def _dense(values: array, n: int) -> np.ndarray:

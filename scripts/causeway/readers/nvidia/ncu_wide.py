@@ -18,10 +18,9 @@ import pyarrow as pa
 
 from causeway.core.codes import ALL_LAUNCHES, GPU_TIME
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.files import PRINTED_BYTES, first_bytes
+from causeway.readers.common.files import PRINTED_BYTES, head_of
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import (
     base_unit,
@@ -52,11 +51,7 @@ _METRIC = re.compile(r"[a-z0-9]+__[\w.\[\]]+$")
 
 def probe(path: Path) -> bool:
     """Return whether the file has the header of a wide page or of a pivot."""
-    try:
-        head = b"" if path.is_dir() else first_bytes(path, PRINTED_BYTES)
-    except OSError as error:
-        fail_if_of_the_machine(error)
-        return False
+    head = head_of(path, PRINTED_BYTES)
     return _find_header(CsvLines(io.StringIO(head.decode("utf-8-sig", "replace"), newline=""))) is not None
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
-from causeway.readers.common.constants import NULL, UNNAMED_CALL, Column
+from causeway.readers.common.constants import NULL, Column
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
@@ -26,7 +26,7 @@ from causeway.readers.containers.table_source import Batch, TableSource, note_st
 from causeway.readers.nvidia import nsys_extras, synchronisations
 from causeway.readers.nvidia.nsys_tables import KERNELS, NsysTables
 from causeway.readers.sink.batches import EventBatch
-from causeway.readers.sink.external_sort import ExternalSort
+from causeway.readers.sink.distinct import mapped, mapped_texts
 from causeway.readers.sink.sink import Sink
 
 GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
@@ -68,11 +68,9 @@ def read(path: Path, sink: Sink, options: Options) -> None:
 
 
 def read_tables(export: TableSource, sink: Sink, options: Options) -> None:
-    """Read the tables of an export, whatever their container, and close it; errors as `read`."""
-    try:
-        NsysReader(export, sink, options).read()
-    finally:
-        export.close()
+    """Read the tables of an export, whatever their container; errors as `read`."""
+    sink.at_close.callback(export.close)
+    NsysReader(export, sink, options).read()
 
 
 class NsysReader(NsysTables):
@@ -98,16 +96,14 @@ class NsysReader(NsysTables):
         self._metadata()
         self.note_broken()
         self.note_layout()
-        names: dict[int, int] = {}
         for table, batch in self.tables_giving("launches"):
-            self._launches(table, batch, names)
+            self._launches(table, batch)
         for table, batch in self.tables_giving("transfers"):
             self._transfers(table, batch)
         if not sink.n_launches:
             if self.failure or not (sink.n_transfers or nsys_extras.has_metrics(self) or self._has_rows(GRAPHS)):
                 raise self.failure or sink.issues.none_usable(self.options.source) or self._no_launches()
             sink.issues.add("no_launches")
-        call_names: dict[int, int] = {}
         synchronising = synchronisations.SynchronisingCalls()
         for table, batch in self.tables_giving("calls"):
             if table.startswith(VIDEO):
@@ -115,18 +111,14 @@ class NsysReader(NsysTables):
                 if not is_call.any():
                     continue
                 batch = Batch({name: values[is_call] for name, values in batch.items()})
-            self._calls(batch, call_names, synchronising)
+            self._calls(batch, synchronising)
         self.mpi_domains = set()
         self._named_as_calls: list[bool] = []  # by codes of ranges' names
         self.has_mpi_tables = self._has_mpi()
-        range_names: dict[int, int] = {}
-        self._held = ExternalSort(sink.folder / ".mpi_ranges.rows")
-        try:
-            for _, batch in self.tables_giving("ranges"):
-                self._ranges(batch, range_names)
-            self._settle_held()
-        finally:
-            self._held.close()
+        self._held = sink.sorted_rows("mpi_ranges")
+        for _, batch in self.tables_giving("ranges"):
+            self._ranges(batch)
+        self._settle_held()
         nsys_extras.read_graphs(self)
         nsys_extras.read_samples(self)
         nsys_extras.read_mpi(self)
@@ -188,13 +180,13 @@ class NsysReader(NsysTables):
         started = self.export.rows("TARGET_INFO_SESSION_START_TIME", ["utcEpochNs"], 1)
         start = integer(started[0][0]) if started else None
         self.sink.session_start_ns = start if start and start > 0 else None
-        for thread, rank in self.export.pairs("MPI_RANKS", "globalTid", "rank"):
+        for thread, rank in self.export.rows("MPI_RANKS", ["globalTid", "rank"]):
             if isinstance(thread, int) and isinstance(rank, int) and 0 <= rank < 1 << 32:
                 self.sink.processes.code(self.process_key(thread), rank)
 
-    def _launches(self, table: str, batch: Batch, names: dict[int, int]) -> None:
+    def _launches(self, table: str, batch: Batch) -> None:
         ids = np.where(batch["name"] == NULL, batch["short_name"], batch["name"])
-        kernel = self.text_codes(ids, names, self.kernel_code)
+        kernel = self.kernel_codes(ids)
         why = "" if "StringIds" in self.export.tables else ", as table StringIds is missing"
         self.sink.count_unnamed(kernel, table + why)
         self.sink.issues.add("graph_launches", int((batch["graph_node"] != NULL).sum()))
@@ -212,17 +204,17 @@ class NsysReader(NsysTables):
         kind = MEMSET_KIND if table.endswith("MEMSET") else batch.get("copy_kind", 0)
         self.sink.transfers({**batch, "process": process, "copy_kind": kind})
 
-    def _call_code(self, _: int, text: bytes | None) -> int:
-        return self.sink.call_names.code(_API_VERSION.sub("", clean_text(text)) if text else UNNAMED_CALL)
+    def _call_code(self, text: str | bytes | None) -> int:
+        return self.sink.call_names.code_of(_API_VERSION.sub("", clean_text(text or "")))
 
-    def _calls(self, batch: Batch, names: dict[int, int], synchronising: synchronisations.SynchronisingCalls) -> None:
+    def _calls(self, batch: Batch, synchronising: synchronisations.SynchronisingCalls) -> None:
         process = self.process(batch, "global_thread")
-        name = self.text_codes(batch["name"], names, self._call_code)
+        name = self.text_codes(batch["name"], self._call_code)
         columns = {"thread": self.threads(batch), "name": name, "correlation": batch["correlation"]}
         self.sink.take("calls", batch["start_ns"], self.ends(batch), process, **columns)
         synchronising.take(process, batch["correlation"], name, self.sink.call_names.texts)
 
-    def _ranges(self, batch: Batch, names: dict[int, int]) -> None:
+    def _ranges(self, batch: Batch) -> None:
         rows = batch.rows
         process = self.process(batch, "global_thread")
         event = batch.get("event", np.full(rows, RANGE_EVENTS[0]))
@@ -233,19 +225,18 @@ class NsysReader(NsysTables):
         unknown = ~ranges & ~np.isin(event, OTHER_NVTX_EVENTS)
         self.sink.issues.add("unknown_data", int(unknown.sum()), "events of NVTX of a type that is not known")
         code = np.full(rows, -1)
-        code[ranges & (ids != NULL)] = self.text_codes(ids[ranges & (ids != NULL)], names, self.range_code)
+        range_code = self.sink.range_names.code_of
+        code[ranges & (ids != NULL)] = self.text_codes(ids[ranges & (ids != NULL)], range_code)
         inline = batch.get("text", pa.nulls(rows, pa.binary()))
         length = pc.fill_null(pc.binary_length(inline), -1).to_numpy(zero_copy_only=False)
         # until 2020 no column may be null: the text is empty where the name stands in the table of strings
         has_text = (length > 0) | ((length == 0) & (ids == NULL))
-        texts = inline.filter(pa.array(has_text & ranges)).dictionary_encode()
-        codes = np.array([self.range_code(0, text) for text in texts.dictionary.to_pylist()], np.int64)
-        code[has_text & ranges] = codes[texts.indices.to_numpy()]
+        code[has_text & ranges] = mapped_texts(inline.filter(pa.array(has_text & ranges)), range_code)
         self._note_mpi_domains(event, process, batch, inline)
         for row in np.flatnonzero(has_text & ~ranges):
             if match := _RANK_NAME.match(clean_text(inline[row].as_py())[:40]):  # a thread's name, e.g. "MPI Rank 0"
                 self.sink.processes.state_rank(int(process[row]), int(match[1]))
-        code[ranges & (code < 0)] = self.range_code(0, None)
+        code[ranges & (code < 0)] = range_code(None)
         ranges &= ~self._hold_back(ranges, code, process, batch)
         kind = self.sink.range_kinds.code("nvtx")
         columns: dict[str, Column] = {"thread": self.threads(batch)[ranges], "name": code[ranges], "kind": kind}
@@ -293,75 +284,52 @@ class NsysReader(NsysTables):
             times = ("start_ns", "end_ns", "process")
             calls = rows[of_mpi]
             if len(calls):
-                names = {code: self.sink.mpi_names.code(texts[code]) for code in np.unique(calls["code"]).tolist()}
-                name = np.array([names[code] for code in calls["code"].tolist()])
+                name = mapped(calls["code"], lambda code: self.sink.mpi_names.code(texts[code]))
                 self.sink.take("mpi", *(calls[column] for column in times), thread=calls["thread"], name=name)
             others = rows[~of_mpi]
             if len(others):
                 columns: dict[str, Column] = {"thread": others["thread"], "name": others["code"], "kind": kind}
                 self.sink.take("ranges", *(others[column] for column in times), **columns)
 
-    def _identities(self) -> dict[tuple[object, object], str]:
-        """Return which GPU the CUDA device of a process is: a digest of its UUID, else its number in this export."""
-        identities = {}
-        for pid, device, gpu, uuid in self.export.rows("TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId", "uuid"]):
-            if isinstance(uuid, str) and uuid:
-                identities[pid, device] = f"g{hashlib.sha256(uuid.encode(errors='replace')).hexdigest()[:12]}"
-            elif isinstance(gpu, int) and gpu >= 0:
-                identities[pid, device] = str(gpu)
-        return identities
-
     def _devices(self) -> None:
         """Give the sink the facts of the GPUs. The table lists every GPU of the machine: facts go to a device only
         where the export says which GPU it is. A device with other multiprocessors than its GPU is a part of it (MIG, a
         share of MPS), whose memory is not known.
         """
-        wanted = ["name", "smCount", "totalMemory", "clockRate"]
-        gpus = {
-            gpu: facts for gpu, *facts in self.export.rows("TARGET_INFO_GPU", ["id", *wanted]) if isinstance(gpu, int)
+        rows = self.export.rows
+        wanted = ["id", "name", "smCount", "totalMemory", "clockRate"]
+        gpus = {gpu: facts for gpu, *facts in rows("TARGET_INFO_GPU", wanted) if isinstance(gpu, int)}
+        until_2021 = {
+            device: {"name": name, "multiprocessors": integer(multiprocessors)}
+            for device, name, multiprocessors in rows(GPUS_UNTIL_2021, ["deviceId", "name", "numMultiprocessors"])
         }
-        used = sorted((code, device) for device, codes in self.users.items() for code in codes)
-        by_number = {
-            device: facts
-            for device, *facts in self.export.rows(GPUS_UNTIL_2021, ["deviceId", "name", "numMultiprocessors"])
+        stated = {
+            (pid, device): facts
+            for pid, device, *facts in rows(
+                "TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId", "numMultiprocessors", "uuid"]
+            )
         }
-        for code, device in used:
-            if device in by_number:
-                name, multiprocessors = by_number[device]
-                name = name if isinstance(name, str) else None
-                self.sink.device(code, device, name=name, multiprocessors=integer(multiprocessors))
-        identified = self.export.rows("TARGET_INFO_CUDA_DEVICE", ["pid", "cudaId", "gpuId", "numMultiprocessors"])
         pids = {code: key & 0xFFFFFF for code, key in enumerate(self.sink.processes.keys) if isinstance(key, int)}
-        identities = self._identities()
+        used = sorted((code, device) for device, codes in self.users.items() for code in codes)
         # a machine of one GPU: what several processes call their device 0 is that one
-        is_shared = not identified and len(gpus) == 1 < len(used) and len({device for _, device in used}) == 1
-        if identified:
-            of = {(pid, device): gpu for pid, device, gpu, _ in identified}
-            gpu_of = {(code, device): of.get((pids.get(code), device)) for code, device in used}
-        elif len({tuple(facts) for facts in gpus.values()}) == 1:  # all alike: whichever it is
-            gpu_of = dict.fromkeys(used, next(iter(gpus)))
-        else:
-            gpu_of = {}
-        parts = {(pid, device): integer(usable) for pid, device, _, usable in identified if integer(usable)}
-        for (code, device), gpu in gpu_of.items():
-            part = parts.get((pids.get(code), device))
+        is_shared = not stated and len(gpus) == 1 < len(used) and len({device for _, device in used}) == 1
+        are_alike = not stated and len({tuple(facts) for facts in gpus.values()}) == 1
+        unstated = (next(iter(gpus)) if are_alike else None, None, None)  # if all are alike, whichever it is
+        for code, device in used:
+            facts: dict[str, object] = {**until_2021.get(device, {})}
+            gpu, part, uuid = stated.get((pids.get(code), device), unstated)
+            part = integer(part) or None
             if gpu in gpus:
                 name, multiprocessors, memory, clock = gpus[gpu]
-                if part is not None and part != integer(multiprocessors):
-                    multiprocessors = part
-                    memory = None
-                self.sink.device(
-                    code,
-                    device,
-                    name=name if isinstance(name, str) else None,
-                    multiprocessors=integer(multiprocessors),
-                    memory_bytes=integer(memory),
-                    clock_hz=integer(clock),
-                    gpu="0" if is_shared else None,
-                )
+                is_part = part is not None and part != integer(multiprocessors)
+                facts |= {"name": name, "multiprocessors": part if is_part else integer(multiprocessors)}
+                facts |= {"memory_bytes": None if is_part else integer(memory), "clock_hz": integer(clock)}
             elif part is not None:
-                self.sink.device(code, device, multiprocessors=part)
-        for code, device in used:
-            identity = identities.get((pids.get(code), device))
-            if identity is not None:
-                self.sink.device(code, device, gpu=identity)
+                facts["multiprocessors"] = part
+            if isinstance(uuid, str) and uuid:
+                facts["gpu"] = f"g{hashlib.sha256(uuid.encode(errors='replace')).hexdigest()[:12]}"
+            elif stated and isinstance(gpu, int) and gpu >= 0:
+                facts["gpu"] = str(gpu)
+            elif is_shared:
+                facts["gpu"] = "0"
+            self.sink.device(code, device, **facts)

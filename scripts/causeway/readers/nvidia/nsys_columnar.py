@@ -8,8 +8,7 @@ graph node 0.
 from pathlib import Path
 
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
-from causeway.readers.common.files import first_bytes
+from causeway.readers.common.files import first_bytes, head_of
 from causeway.readers.common.options import Options
 from causeway.readers.containers.arrow_export import ArrowExport
 from causeway.readers.nvidia import nsys
@@ -26,16 +25,11 @@ _HDF = b"\x89HDF\r\n"
 
 def probe(path: Path) -> bool:
     """Return whether the path is a folder with the tables of an export, a file of Arrow streams, or an HDF5 file."""
-    try:
-        if path.is_dir():
-            if (path / "StringIds.csv").is_file():
-                return True
-            marks = ("CUPTI_ACTIVITY_KIND_*", "StringIds", "META_DATA_EXPORT", "EXPORT_META_DATA")
-            return any(next(path.glob(mark + suffix), None) for mark in marks for suffix in (".parquet", ".arrow"))
-        return first_bytes(path, 8).startswith((_STREAM, _HDF))
-    except OSError as error:
-        fail_if_of_the_machine(error)
-        return False
+    if path.is_dir():
+        marks = ("CUPTI_ACTIVITY_KIND_*", "StringIds", "META_DATA_EXPORT", "EXPORT_META_DATA")
+        patterns = ["StringIds.csv", *(mark + suffix for mark in marks for suffix in (".parquet", ".arrow"))]
+        return any(next(path.glob(pattern), None) for pattern in patterns)
+    return head_of(path, 8).startswith((_STREAM, _HDF))
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:

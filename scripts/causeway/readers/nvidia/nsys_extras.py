@@ -16,13 +16,13 @@ import numpy as np
 
 from causeway.core.codes import GRAPH_RANGE
 from causeway.core.formatting import elided
-from causeway.readers.common.constants import NULL, UNNAMED_CALL, UNNAMED_OVERHEAD
+from causeway.readers.common.constants import NULL
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
 from causeway.readers.containers.table_source import Batch
 from causeway.readers.nvidia.nsys_tables import NsysTables
 from causeway.readers.sink.batches import EventBatch
-from causeway.readers.sink.distinct import distinct_keys, distinct_rows
+from causeway.readers.sink.distinct import distinct_keys, distinct_rows, mapped
 from causeway.readers.sink.external_sort import ExternalSort
 
 METRICS = "GPU_METRICS"
@@ -178,32 +178,27 @@ def read_cpu_samples(tables: NsysTables) -> None:
     """Take the host code that samples saw: of each stack the innermost frame outside of system modules, else the
     innermost, by its symbol, or its module's base name where it has none.
     """
-    by_sample = ExternalSort(tables.sink.folder / ".cpu_samples.by_sample")
-    by_time = ExternalSort(tables.sink.folder / ".cpu_samples.by_time")
-    try:
-        _gather_samples(tables, by_sample)
-        for rows in _with_frames(by_sample.blocks()):
-            by_time.add(rows)
-        _give_samples(tables, by_time.blocks())
-    finally:
-        by_sample.close()
-        by_time.close()
+    by_sample = tables.sink.sorted_rows("cpu_samples.by_sample")
+    by_time = tables.sink.sorted_rows("cpu_samples.by_time")
+    _gather_samples(tables, by_sample)
+    for rows in _with_frames(by_sample.blocks()):
+        by_time.add(rows)
+    _give_samples(tables, by_time.blocks())
 
 
 def _gather_samples(tables: NsysTables, rows: ExternalSort) -> None:
     """Add the samples and the best frame of each in a batch, in place of a time their number: start_ns is the sample,
     `order` as in `_FRAME`, `first` and `second` a sample's time and thread, or a frame's symbol and module.
     """
-    is_system: dict[int, int] = {NULL: 0}
 
-    def module_kind(_: int, text: bytes | None) -> int:
+    def module_kind(text: str | bytes | None) -> int:
         return int(_SYSTEM.fullmatch(_base_name(text)) is not None)
 
     frames = 0
     for _, batch in tables.tables_giving("cpu_frames"):
         if not {"sample", "name", "depth"} <= batch.keys():
             return
-        outside = tables.text_codes(batch["module"], is_system, module_kind)
+        outside = tables.text_codes(batch["module"], module_kind)
         order = np.clip(batch["depth"], _FRAME, _OUTSIDE - 1) + _OUTSIDE * outside
         best = np.lexsort((order, batch["sample"]))
         sample = batch["sample"][best]
@@ -310,23 +305,18 @@ def _frame_codes(tables: NsysTables, pairs: list[tuple[int, ...]], codes: dict[t
     return [codes[pair] for pair in pairs]
 
 
-def _base_name(module: bytes | None) -> str:
+def _base_name(module: str | bytes | None) -> str:
     """Return a module's name without the folder that it lies in, which may say whose program it is."""
     return re.split(r"[\\/]", clean_text(module or b""))[-1]
 
 
 def read_diagnostics(tables: NsysTables) -> None:
     """Take the profiler's own work, and count its messages of lost events."""
-    names: dict[int, int] = {}
-
-    def overhead_code(_: int, text: bytes | None) -> int:
-        return tables.sink.overhead.names.code((clean_text(text) if text else "") or UNNAMED_OVERHEAD)
-
     for _, batch in tables.tables_giving("overhead"):
         process = tables.process(batch, "global_thread")
         if tables.several and "global_thread" not in batch:
             process = batch["global_thread"]
-        name = tables.text_codes(batch["name"], names, overhead_code)
+        name = tables.text_codes(batch["name"], tables.sink.overhead.names.code_of)
         own = ~np.isin(batch["kind"], OVERHEAD_OF_CUDA)
         tables.sink.overhead.take(*(column[own] for column in (batch["start_ns"], batch["end_ns"], process, name)))
     said = diagnostics_of(tables)  # which does not say how many were lost
@@ -358,11 +348,13 @@ def read_graphs(tables: NsysTables) -> None:
     """Take the executions of whole graphs, also as ranges named `CUDA graph <id>`, and count their time as an issue."""
     sink = tables.sink
     names: dict[int, int] = {}
+
+    def code_of(key: int) -> int:
+        return names.setdefault(key, sink.range_names.code("CUDA graph" if key == NULL else f"CUDA graph {key}"))
+
     graphs = total = 0
     for table, batch in tables.tables_giving("graphs"):
-        used, inverse = np.unique(batch["graph"], return_inverse=True)
-        for key in used.tolist():
-            names.setdefault(key, sink.range_names.code("CUDA graph" if key == NULL else f"CUDA graph {key}"))
+        name = mapped(batch["graph"], code_of)
         process = tables.process(batch, "process")
         tables.note_users(process, batch)
         device = batch.get("device")
@@ -373,7 +365,6 @@ def read_graphs(tables: NsysTables) -> None:
         times = batch["start_ns"], batch["end_ns"]
         where = {name: batch[name] for name in ("stream", "correlation") if name in batch}
         sink.take("graphs", *times, process, device=device, **where)
-        name = np.array([names[key] for key in used.tolist()])[inverse]
         sink.take("ranges", *times, process, name=name, kind=sink.range_kinds.code(GRAPH_RANGE))
         graphs += batch.rows
         timed = (batch["start_ns"] != NULL) & (batch["end_ns"] != NULL)
@@ -520,7 +511,6 @@ def read_mpi(tables: NsysTables) -> None:
     is the larger one, as of collectives; peers that differ are none.
     """
     sink = tables.sink
-    names: dict[int, int] = {}
     last = None
     of = ""
     for table, batch in tables.tables_giving("mpi"):
@@ -533,9 +523,7 @@ def read_mpi(tables: NsysTables) -> None:
         again = (same[:, first] == last).all(axis=0) & alike[first] if table == of else np.zeros(len(first), bool)
         last = same[:, -1:]
         of = table
-        code = tables.text_codes(
-            batch["name"], names, lambda _, text: sink.mpi_names.code(clean_text(text) if text else UNNAMED_CALL)
-        )
+        code = tables.text_codes(batch["name"], sink.mpi_names.code_of)
         keep = first[~again]
         sink.take(
             "mpi",

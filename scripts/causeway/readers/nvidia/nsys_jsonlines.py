@@ -20,15 +20,14 @@ import numpy as np
 import pyarrow as pa
 
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.files.yaml_files import column_map
 from causeway.core.logs import Progress
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.files import first_bytes
+from causeway.readers.common.files import head_of
 from causeway.readers.common.numbers import Misfits, integers
 from causeway.readers.common.options import Options
 from causeway.readers.containers.arrow_export import ArrowExport
-from causeway.readers.containers.arrow_tables import MappedFile, StreamTable
+from causeway.readers.containers.arrow_tables import whole_file
 from causeway.readers.nvidia import nsys
 from causeway.readers.nvidia.activity_tables import TIME
 from causeway.readers.sink.sink import Sink
@@ -52,12 +51,7 @@ _COMMA = re.compile(rb"\s*,\s*")
 
 def probe(path: Path) -> bool:
     """Return whether the file begins like JSON lines of Nsight Systems."""
-    try:
-        head = b"" if path.is_dir() else first_bytes(path, 4096)
-    except OSError as error:
-        fail_if_of_the_machine(error)
-        return False
-    head = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    head = head_of(path, 4096).removeprefix(codecs.BOM_UTF8).lstrip()
     event = _EVENT.match(head)
     return bool(_STRINGS_LINE.match(head) or _ONE_STRING.match(head) or (event and event[1].endswith(b"Event")))
 
@@ -362,8 +356,7 @@ class Spool:
                 self._flush(table)
             if table in self._writers:
                 self._writers.pop(table).close()
-                file = MappedFile(self._path(table))
-                tables[table] = StreamTable(file, 0, pa.ipc.open_stream(file.reader(0)).schema, len(file.map))
+                tables[table] = whole_file(self._path(table))
         return SpooledExport(tables, source, strings, self.misfits, tuple(self.unknown))
 
     def remove(self) -> None:

@@ -11,19 +11,17 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import fail_if_of_the_machine, suppress_unless_of_the_machine
 from causeway.core.files.yaml_files import column_map
-from causeway.readers.common.constants import NULL, UNNAMED_RANGE
+from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes
-from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.options import Options
 from causeway.readers.containers.arrow_export import ArrowExport
 from causeway.readers.containers.arrow_tables import READ_ERRORS, ParquetTable
 from causeway.readers.nvidia.activity_tables import TIME
+from causeway.readers.sink.distinct import distinct_keys, mapped_texts
 from causeway.readers.sink.sink import Sink
 
 DEVICE_NAME = "('TARGET_INFO_NVTX_CUDA_DEVICE', 'name')"
@@ -34,16 +32,14 @@ _FOLDER_RANK = re.compile(r"(?:proc|process|rank|node|task)[ _.-]?(\d{1,9})$", r
 
 def probe(path: Path) -> bool:
     """Return whether the path is a folder with the recipe's trace.parquet, or that file."""
-    try:
+    with suppress_unless_of_the_machine(*READ_ERRORS):
         trace = _trace(path)
         return (
             trace is not None
             and first_bytes(trace, 4) == b"PAR1"
             and {"Projected Start", "NumGPUOps"} <= set(ParquetTable(trace).columns)
         )
-    except READ_ERRORS as error:
-        fail_if_of_the_machine(error)
-        return path.is_dir()
+    return path.is_dir()
 
 
 def _trace(path: Path) -> Path | None:
@@ -87,7 +83,6 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     total = max(1, table.estimated_rows())
     done = 0
     kind = sink.range_kinds.code("nvtx_projected")
-    processes = {}
     several = _several_reports(export, "report" in present)
     reported = None if several else _reported_rank(trace)
     times = [present[ours] for ours in present if ours.endswith(TIME)]
@@ -96,16 +91,14 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         rows = len(batch["start_ns"])
         sink.count_in("trace", rows)
         sink.issues.add_all(misfits, "trace.parquet")
-        pairs = np.stack([batch["report"] if several else np.zeros(rows, np.int64), batch["process"]])
-        used, inverse = np.unique(pairs, axis=1, return_inverse=True)
-        for report, pid in used.T.tolist():
-            if (report, pid) not in processes:
-                processes[report, pid] = sink.processes.code((report, pid), report if several else reported)
-        process = np.array([processes[tuple(pair)] for pair in used.T.tolist()])[inverse.reshape(-1)]
+        keys, inverse = distinct_keys([batch["report"] if several else np.zeros(rows, np.int64), batch["process"]])
+        codes = [sink.processes.code(key, key[0] if several else reported) for key in keys]
+        process = np.array(codes, np.int64)[inverse]
         sink.processes.note(process, np.zeros(rows, np.int64), launches=False)
         timed = (batch["start_ns"] != NULL) & (batch["duration_ns"] != NULL)
         end = np.where(timed, batch["start_ns"] + np.where(timed, batch["duration_ns"], 0), NULL)
-        columns = {"thread": batch.get("thread", NULL), "name": _name_codes(batch["name"], sink), "kind": kind}
+        name = mapped_texts(batch["name"], sink.range_names.code_of)
+        columns = {"thread": batch.get("thread", NULL), "name": name, "kind": kind}
         sink.take("ranges", batch["start_ns"], end, process, **columns)
         done += rows
         progress.at(options.size * done // total)
@@ -113,13 +106,6 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         raise ExportError(options.source, "trace.parquet has no usable row", "projected ranges", advice)
     sink.issues.add("no_launches")
     sink.issues.add("projected_ranges", sink.count_of("ranges"))
-
-
-def _name_codes(names: pa.Array, sink: Sink) -> np.ndarray:
-    coded = names.dictionary_encode()
-    codes = [sink.range_names.code(clean_text(text) or UNNAMED_RANGE) for text in coded.dictionary.to_pylist()]
-    codes.append(sink.range_names.code(UNNAMED_RANGE) if coded.null_count else -1)
-    return np.array(codes)[pc.fill_null(coded.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)]
 
 
 def _several_reports(export: ArrowExport, present: bool) -> bool:
@@ -137,17 +123,9 @@ def _reported_rank(trace: Path) -> int | None:
     """
     folder = trace.parent.parent if trace.parent.name == "nvtx_gpu_proj_trace" else trace.parent
     for file in (folder / "device-metadata.parquet", trace.parent / "device-metadata.parquet"):
-        if file.is_file():
-            try:
-                export = ArrowExport({"devices": ParquetTable(file)}, {}, "")
-            except READ_ERRORS as error:
-                fail_if_of_the_machine(error)
-                continue
-            ranks = {
-                int(match[1])
-                for (name,) in export.rows("devices", [DEVICE_NAME], 64)
-                if (match := _XLA_PROCESS.search(str(name)))
-            }
+        with suppress_unless_of_the_machine(*READ_ERRORS):
+            names = ArrowExport({"devices": ParquetTable(file)}, {}, "").rows("devices", [DEVICE_NAME], 64)
+            ranks = {int(match[1]) for (name,) in names if (match := _XLA_PROCESS.search(str(name)))}
             if len(ranks) == 1:
                 return ranks.pop()
     match = _FOLDER_RANK.search(folder.resolve().name)

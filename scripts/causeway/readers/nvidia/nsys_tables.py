@@ -70,7 +70,7 @@ class NsysTables(ActivityTables):
         self.users: dict[int, dict[int, None]] = {}
         facts: dict = {}
         for table in ("META_DATA_EXPORT", "EXPORT_META_DATA"):
-            facts |= {key: value for key, value in export.pairs(table, "name", "value") if key in VERSIONS.values()}
+            facts |= {key: value for key, value in export.rows(table, ["name", "value"]) if key in VERSIONS.values()}
         texts = {word: clean_text(str(facts.get(key) or ""))[:40] for word, key in VERSIONS.items()}
         self.versions = {word: text for word, text in texts.items() if text}
         self.schema = self.versions.get("schema")

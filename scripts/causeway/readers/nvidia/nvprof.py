@@ -15,14 +15,7 @@ import numpy as np
 from causeway.core.codes import MEMSET_KIND
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
-from causeway.readers.common.constants import (
-    EPOCH_FROM_NS,
-    NEVER,
-    NO_KIND,
-    NULL,
-    UNNAMED_OVERHEAD,
-    Column,
-)
+from causeway.readers.common.constants import EPOCH_FROM_NS, NEVER, NO_KIND, NULL, Column
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
@@ -30,6 +23,7 @@ from causeway.readers.containers.sqlite_database import SqliteExport
 from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
 from causeway.readers.containers.table_source import Batch, note_state
 from causeway.readers.nvidia.activity_tables import ActivityTables
+from causeway.readers.sink.distinct import mapped
 from causeway.readers.sink.sink import Sink
 
 PEER_KIND = 10
@@ -63,10 +57,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If it holds no kernel launch and no transfer, or is damaged; what was handed to the sink before stays there.
     """
     export = SqliteExport(path, options.source)
-    try:
-        NvprofReader(export, sink, options).read()
-    finally:
-        export.close()
+    sink.at_close.callback(export.close)
+    NvprofReader(export, sink, options).read()
 
 
 class NvprofReader(ActivityTables):
@@ -83,9 +75,8 @@ class NvprofReader(ActivityTables):
         sink = self.sink
         note_state(self.export, sink.issues)
         sink.format_version = "nvprof"
-        names: dict[int, int] = {}
         for table, batch in self.tables_giving("launches"):
-            self._launches(table, batch, names)
+            self._launches(table, batch)
         for table, batch in self.tables_giving("transfers"):
             self._transfers(table, batch)
         for _, batch in self.tables_giving("migrations"):
@@ -105,12 +96,10 @@ class NvprofReader(ActivityTables):
             raise self.failure
 
     def _overhead(self, batch: Batch) -> None:
-        kinds = batch["kind"]
-        used, inverse = np.unique(kinds, return_inverse=True)
         documented = self.map["overhead_kinds"]
-        names = [self.sink.overhead.names.code(documented.get(kind, UNNAMED_OVERHEAD)) for kind in used.tolist()]
-        own = ~np.isin(kinds, self.map["overhead_of_cuda"])
-        columns = batch["start_ns"], batch["end_ns"], np.full(batch.rows, self.process), np.array(names)[inverse]
+        name = mapped(batch["kind"], lambda kind: self.sink.overhead.names.code_of(documented.get(kind)))
+        own = ~np.isin(batch["kind"], self.map["overhead_of_cuda"])
+        columns = batch["start_ns"], batch["end_ns"], np.full(batch.rows, self.process), name
         self.sink.overhead.take(*(column[own] for column in columns))
 
     def _rank(self) -> int | None:
@@ -129,8 +118,8 @@ class NvprofReader(ActivityTables):
                 batch["start_ns"] = np.where(untimed, NULL, batch["start_ns"])
             yield table, batch
 
-    def _launches(self, table: str, batch: Batch, names: dict[int, int]) -> None:
-        kernel = self.text_codes(batch["name"], names, self.kernel_code)
+    def _launches(self, table: str, batch: Batch) -> None:
+        kernel = self.kernel_codes(batch["name"])
         self.sink.count_unnamed(kernel, table)
         if "device" not in batch:
             self.sink.issues.add("device_assumed", 1, table)
@@ -163,18 +152,17 @@ class NvprofReader(ActivityTables):
     def _calls(self, table: str, batch: Batch) -> None:
         api = "driver" if table.endswith("DRIVER") else "runtime"
         documented = self.map[f"{api}_calls"]
-        used, inverse = np.unique(batch["call"], return_inverse=True)
-        codes = [
-            self.sink.call_names.code(documented.get(call) or f"CUDA {api} call {call if call != NULL else '?'}")
-            for call in used.tolist()
-        ]
+
+        def code_of(call: int) -> int:
+            return self.sink.call_names.code(documented.get(call) or f"CUDA {api} call {call if call != NULL else '?'}")
+
         self.sink.take(
             "calls",
             batch["start_ns"],
             batch["end_ns"],
             self.process,
             thread=np.where(batch["thread"] == NULL, NULL, batch["thread"] & 0xFFFFFFFF),
-            name=np.array(codes)[inverse],
+            name=mapped(batch["call"], code_of),
             correlation=batch["correlation"],
         )
 
@@ -183,12 +171,11 @@ class NvprofReader(ActivityTables):
         that still ran when the recording ended.
         """
         opened: dict[int, tuple[int, int, int]] = {}
-        names: dict[int, int] = {}
         kind = self.sink.range_kinds.code("nvtx")
         for _, batch in self.tables_giving("markers"):
             flags = np.where(batch["flags"] == NULL, 0, batch["flags"])
             named = np.where((flags & MARKER_START) > 0, batch["name"], NULL)
-            code = self.text_codes(named, names, self.range_code)
+            code = self.text_codes(named, self.sink.range_names.code_of)
             threads = self._threads(batch)
             ranges = []
             columns = (flags, batch["marker"], batch["start_ns"], code, threads)
@@ -241,7 +228,5 @@ def memory_kinds(cupti: np.ndarray | None) -> np.ndarray | int:
     """Return memory kinds, keys of `codes.MEMORY_KINDS` or `NO_KIND`, from CUPTI's numbers, shape (n,)."""
     if cupti is None:
         return NO_KIND
-    ours = np.full(len(cupti), NO_KIND)
-    for number, kind in column_map("nvprof")["memory_kinds"].items():
-        ours[cupti == number] = kind
-    return ours
+    kinds = column_map("nvprof")["memory_kinds"]
+    return mapped(cupti, lambda number: kinds.get(number, NO_KIND))

@@ -11,8 +11,7 @@ import re
 import numpy as np
 
 from causeway.core.codes import SYNCHRONISATIONS
-from causeway.readers.common.constants import NULL, UNNAMED_CALL
-from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.constants import NULL
 from causeway.readers.nvidia.nsys_tables import NsysTables
 
 MOST_RECORDS = 1 << 22
@@ -151,11 +150,6 @@ def _source(records: np.ndarray, process: np.ndarray, event: np.ndarray, correla
 def read_system_calls(tables: NsysTables) -> None:
     """Take calls of the operating system (OSRT) with their threads."""
     sink = tables.sink
-    names: dict[int, int] = {}
-
-    def code_of(_: int, text: bytes | None) -> int:
-        return sink.system_call_names.code(clean_text(text) if text else UNNAMED_CALL)
-
     for _, batch in tables.tables_giving("system_calls"):
         sink.take(
             "system_calls",
@@ -163,5 +157,5 @@ def read_system_calls(tables: NsysTables) -> None:
             tables.ends(batch),
             tables.process(batch, "global_thread"),
             thread=tables.threads(batch),
-            name=tables.text_codes(batch["name"], names, code_of),
+            name=tables.text_codes(batch["name"], sink.system_call_names.code_of),
         )

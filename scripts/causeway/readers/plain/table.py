@@ -16,15 +16,15 @@ import pyarrow.compute as pc
 
 from causeway.core.codes import ALL_LAUNCHES
 from causeway.core.errors import ExportError
-from causeway.core.files.machine_errors import fail_if_of_the_machine
+from causeway.core.files.machine_errors import suppress_unless_of_the_machine
 from causeway.core.files.yaml_files import column_map
-from causeway.readers.common.column_maps import metric_field
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.files import are_json_lines, first_bytes
+from causeway.readers.common.files import are_json_lines, first_bytes, head_of
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainJsonLines, PlainParquet, csv_header
-from causeway.readers.sink.counter_table import TAKEN
+from causeway.readers.sink.counter_table import TAKEN, metric_field
+from causeway.readers.sink.distinct import mapped_texts
 from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
 
@@ -58,11 +58,7 @@ ORDERED_ROWS = 1 << 15
 
 def probe(path: Path) -> bool:
     """Return whether the file is Parquet, or text that is no JSON but lines of objects."""
-    try:
-        head = first_bytes(path) if path.is_file() else b""
-    except OSError as error:
-        fail_if_of_the_machine(error)
-        return False
+    head = head_of(path)
     line = head.lstrip(b"\r\n").split(b"\n", 1)[0]
     return (
         head.startswith(b"PAR1")
@@ -83,12 +79,10 @@ def duration_column(path: Path, targets: Sequence[str]) -> str | None:
     """Return the only column of a table that is named as a duration with its unit, where none of `targets` is there;
     None, too, where the file cannot be read: the reader says why.
     """
-    try:
+    columns: list[str] = []
+    with suppress_unless_of_the_machine(OSError, pa.ArrowInvalid, ExportError):
         reader = _plain(path)
         columns = csv_header(path, path.name)[0] if reader is PlainCsv else reader(path, path.name, (), ()).columns
-    except (OSError, pa.ArrowInvalid, ExportError) as error:
-        fail_if_of_the_machine(error)
-        return None
     durations = [name for name in columns if _DURATION.fullmatch(name)]
     durations = durations or [name for name in columns if _IN_UNIT.fullmatch(name)]
     return durations[0] if len(durations) == 1 and not set(targets) & set(columns) else None
@@ -259,18 +253,11 @@ class TableReader:
         sink = self.sink
         raw_name = self.raw_name
         n = len(block[self.targets[0]])
-        kernel = (
-            codes(block[raw_name["kernel"]], sink.kernel, sink.kernel(None))
-            if "kernel" in raw_name
-            else np.full(n, sink.kernel(ALL_LAUNCHES))
-        )
-        label = (
-            codes(block[raw_name["label"]], lambda text: sink.labels.code(clean_text(text)), NULL)
-            if "label" in raw_name
-            else None
-        )
-        if "kernel" in raw_name:
+        kernel = np.full(n, sink.kernel(ALL_LAUNCHES)) if "kernel" not in raw_name else None
+        if kernel is None:
+            kernel = mapped_texts(block[raw_name["kernel"]].cast(pa.string()), sink.kernel)
             sink.issues.add("missing_name", int((kernel == sink.kernel(None)).sum()))
+        label = mapped_texts(block[raw_name["label"]].cast(pa.string()), self._label) if "label" in raw_name else None
         values = {}
         for name, column in self.columns.items():
             if name in self.targets:
@@ -286,6 +273,9 @@ class TableReader:
                 cells = block[name]
             values[column] = cells
         return CounterRows(kernel=kernel, process=0, values=values, label=label)
+
+    def _label(self, text: str | bytes | None) -> int:
+        return NULL if text is None else self.sink.labels.code(clean_text(text))
 
     def _count_invalid(self, name: str, invalid: np.ndarray, first: int, order: np.ndarray | None) -> None:
         if invalid.any():
@@ -328,13 +318,6 @@ def _float(cell: str | None) -> float | None:
         return float(cell) if cell is not None and "_" not in cell else None
     except ValueError:
         return None
-
-
-def codes(column: pa.Array, code_of, absent: int) -> np.ndarray:
-    """Return the codes of texts, int64 of shape (n,), `absent` for null; `code_of` gives the code of a text."""
-    coded = column.cast(pa.string()).dictionary_encode()
-    by_index = np.array([*(code_of(text) for text in coded.dictionary.to_pylist()), absent])
-    return by_index[pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)]
 
 
 def _telemetry(columns: list[str]) -> str | None:

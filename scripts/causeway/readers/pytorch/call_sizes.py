@@ -34,6 +34,8 @@ class CallSizes:
         sink.work_item_calls = GIVEN_WORK_ITEMS
         self._shapes = RowCodes()  # grid and block
         self._waiting = {kind: WaitingEvents(sink.folder, kind) for kind in ("launches", "transfers")}
+        for waiting in self._waiting.values():
+            sink.at_close.callback(waiting.close)
 
     def note(self, process: np.ndarray, correlation: np.ndarray, arguments: Sequence[Any]) -> None:
         """Note what calls state.
@@ -109,8 +111,3 @@ class CallSizes:
         for events, stated in self._waiting["transfers"].resolved():
             events["bytes"] = np.where(events["bytes"] == NULL, stated, events["bytes"])
             self._sink.transfers(events)
-
-    def close(self) -> None:
-        """Remove what was spilled."""
-        for waiting in self._waiting.values():
-            waiting.close()

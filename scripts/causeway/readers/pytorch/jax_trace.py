@@ -18,10 +18,9 @@ from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas.launch_threads import GRID, WORK_ITEMS
 from causeway.numeric.process import collector_paused
-from causeway.readers.common.constants import NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
+from causeway.readers.common.constants import NO_KIND, NULL
 from causeway.readers.common.copy_kinds import MEMORY_KIND_OF, copy_kind
 from causeway.readers.common.files import first_bytes
-from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.options import Options
 from causeway.readers.containers.chrome_json import Event, TraceText
 from causeway.readers.detect import detect
@@ -81,6 +80,7 @@ class JaxReader:
     def __init__(self, path: Path, sink: Sink, options: Options) -> None:
         self.sink = sink
         self.text = TraceText(path, set(), options.progress().at)
+        sink.at_close.callback(self.text.close)
         names = {
             raw: ours
             for table in column_map("jax")["tables"].values()
@@ -97,15 +97,12 @@ class JaxReader:
 
     def read(self) -> str | None:
         """Read all events; return where a damaged file ends."""
-        try:
-            for events in self.text.events():
-                self._sort(events)
-                for kind, rows in self.pending.items():
-                    if len(rows) >= BATCH:
-                        self._take(kind, rows)
-                        rows.clear()
-        finally:
-            self.text.close()
+        for events in self.text.events():
+            self._sort(events)
+            for kind, rows in self.pending.items():
+                if len(rows) >= BATCH:
+                    self._take(kind, rows)
+                    rows.clear()
         for kind, rows in self.pending.items():
             if rows:
                 self._take(kind, rows)
@@ -219,26 +216,20 @@ class JaxReader:
     def _graphs(self, events: list[Event], args: list, span: dict[str, np.ndarray]) -> None:
         """Take graphs traced as a whole, as ranges, as those of Nsight Systems."""
         self.sink.issues.add("graphs_without_launches", len(events), "see the ranges of kind cuda_graph")
-        graph = self.sink.integers([arguments.graph for arguments in args])
-        names = [
-            self.sink.range_names.code("CUDA graph" if number == NULL else f"CUDA graph {number}")
-            for number in graph.tolist()
-        ]
-        kind = self.sink.range_kinds.code(GRAPH_RANGE)
-        self.sink.take("ranges", *span.values(), name=np.array(names), kind=kind)
+        graphs = self.sink.integers([arguments.graph for arguments in args]).tolist()
+        names = ["CUDA graph" if graph == NULL else f"CUDA graph {graph}" for graph in graphs]
+        name = self.sink.range_names.codes_of(names)
+        self.sink.take("ranges", *span.values(), name=name, kind=self.sink.range_kinds.code(GRAPH_RANGE))
         self.sink.take("graphs", *span.values(), **self._origin(events, args))
 
     def _calls(self, events: list[Event], args: list, span: dict[str, np.ndarray]) -> None:
         names = [_GRAPH.sub("", event.name) for event in events]
-        codes = [
-            self.sink.call_names.code((clean_text(name) or UNNAMED_CALL) if _CALL.fullmatch(name) else KERNEL_LAUNCH)
-            for name in names
-        ]
+        codes = self.sink.call_names.codes_of(name if _CALL.fullmatch(name) else KERNEL_LAUNCH for name in names)
         self.sink.take(
             "calls",
             *span.values(),
             thread=self.threads.column([event.tid for event in events]),
-            name=np.array(codes),
+            name=codes,
             correlation=self.sink.integers([arguments.correlation for arguments in args]),
         )
 
@@ -252,7 +243,7 @@ class JaxReader:
             "ranges",
             *span.values(),
             thread=self.threads.column([event.tid for event in events]),
-            name=np.array([self.sink.range_names.code(clean_text(name) or UNNAMED_RANGE) for name in names]),
+            name=self.sink.range_names.codes_of(names),
             kind=self.sink.range_kinds.code("annotation"),
         )
 

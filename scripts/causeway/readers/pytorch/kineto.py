@@ -6,7 +6,6 @@ by up to a nanosecond after six weeks of uptime. Only categories, arguments and 
 `config/columns/kineto.yaml` are looked at.
 """
 
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
 from causeway.core.schemas.launch_threads import BLOCKS, GRID
 from causeway.numeric.process import collector_paused
-from causeway.readers.common.constants import NEVER, NO_KIND, NULL, UNNAMED_CALL, UNNAMED_RANGE
+from causeway.readers.common.constants import NEVER, NO_KIND, NULL
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import integer
 from causeway.readers.common.options import Options
@@ -60,9 +59,6 @@ from causeway.readers.sink.sink import Sink
 BATCH = 1 << 13
 EPOCH_2001_NS = 978_307_200_000_000_000
 MOST_CATEGORIES = 1 << 10
-MOST_NAMES = 1 << 14
-LONGEST_NAME = 1024
-"""Texts remembered to save work, and the longest of them: others are cleaned anew each time."""
 
 ARROWS = frozenset("stf")
 PAIRED = ARROWS | frozenset("BE")
@@ -83,8 +79,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     ExportError
         If it is no trace, holds neither launches nor range counters, or is cut; the events before the cut are kept.
     """
-    with closing(KinetoReader(path, sink, options)) as reader:
-        reader.read()
+    KinetoReader(path, sink, options).read()
 
 
 class KinetoReader:
@@ -96,6 +91,7 @@ class KinetoReader:
         self.options = options
         self.map = column_map("kineto")
         self.text = TraceText(path, set(self.map["top_level"]), options.progress().at)
+        sink.at_close.callback(self.text.close)
         self.paddle = PaddleEvents(self.map["paddle_categories"])
         self.kinds: dict[str | None, str | None] = {}  # category as written -> what it gives
         self.processes = TraceProcesses(sink.processes, self.kinds)
@@ -114,12 +110,6 @@ class KinetoReader:
         self.incomplete: dict[str, int] = {}
         self.begun = BegunEvents()
         self.ends: list[object] | None = None  # of the events that are taken, where they are events of their own
-        self.cleaned: dict[str, str] = {}
-
-    def close(self) -> None:
-        """Close the trace, and remove what was spilled."""
-        self.text.close()
-        self.sizes.close()
 
     def read(self) -> None:
         """Read all events and facts."""
@@ -335,13 +325,10 @@ class KinetoReader:
     def _calls(self, rows: CategoryEvents) -> None:
         start, end = self._times(rows)
         thread = self.threads.column([event.tid for event in rows.events])
-        name = [
-            self.sink.call_names.code(self._clean(UNNAMED_CALL if event.name is None else event.name))
-            for event in rows.events
-        ]
+        name = self.sink.call_names.codes_of(map(_name, rows.events))
         correlation = self._correlations(rows)
         self.sizes.note(rows.process, correlation, rows.args)
-        columns = {"thread": thread, "name": np.array(name), "correlation": correlation}
+        columns = {"thread": thread, "name": name, "correlation": correlation}
         self.sink.take("calls", start, end, rows.process, **columns)
 
     def _ranges(self, rows: CategoryEvents) -> None:
@@ -351,12 +338,9 @@ class KinetoReader:
         thread = np.array(
             [NULL if gpu else self.threads.of(event.tid) for event, gpu in zip(rows.events, on_device, strict=True)]
         )
-        name = [
-            self.sink.range_names.code(self._clean("" if event.name is None else event.name) or UNNAMED_RANGE)
-            for event in rows.events
-        ]
+        name = self.sink.range_names.codes_of(map(_name, rows.events))
         kind = [self.sink.range_kinds.code("device annotation" if gpu else "annotation") for gpu in on_device]
-        columns = {"thread": thread, "name": np.array(name), "kind": np.array(kind)}
+        columns = {"thread": thread, "name": name, "kind": np.array(kind)}
         self.sink.take("ranges", start, end, rows.process, **columns)
 
     def _synchronisations(self, rows: CategoryEvents) -> None:
@@ -397,8 +381,7 @@ class KinetoReader:
         if not functions.events:
             return
         start, end = self._times(functions)
-        names = [self._clean(NOT_NAMED.sub("", event.name)) for event in functions.events]
-        name = np.array([self.sink.function_names.code(text) for text in names], np.int64)
+        name = self.sink.function_names.codes_of(NOT_NAMED.sub("", event.name) for event in functions.events)
         thread = self.threads.column([event.tid for event in functions.events])
         self.sink.take("python_functions", start, end, functions.process, thread=thread, name=name)
 
@@ -408,21 +391,11 @@ class KinetoReader:
         columns = {"thread": thread, "name": name, "flags": flags, "inputs": inputs}
         self.sink.take("operators", start, end, rows.process, **columns)
 
-    def _clean(self, name: object) -> str:
-        """Return a name as clean text; most names are repeated."""
-        name = str(name)
-        clean = self.cleaned.get(name)
-        if clean is None:
-            clean = clean_text(name)
-            if len(self.cleaned) < MOST_NAMES and len(name) < LONGEST_NAME:
-                self.cleaned[name] = clean
-        return clean
-
     def _overhead(self, rows: CategoryEvents) -> None:
         start, end = self._times(rows)
-        names = [self._clean(event.name) for event in rows.events]
+        names = [clean_text(str(event.name)) for event in rows.events]
         own = np.array([name.lower() not in self.map["overhead_of_cuda"] for name in names], bool)
-        code = np.array([self.sink.overhead.names.code(name) for name in names], np.int64)
+        code = self.sink.overhead.names.codes_of(names)
         self.sink.overhead.take(start[own], end[own], rows.process[own], code[own])
 
     def _counters(self, rows: CategoryEvents) -> None:
@@ -448,3 +421,8 @@ class KinetoReader:
         for device in devices_of(facts):
             sink.device(0, **device)
         sink.same_devices(range(len(sink.processes.keys)))
+
+
+def _name(event: Event) -> str | None:
+    """Return the name of an event as text, None where it has none."""
+    return None if event.name is None else str(event.name)

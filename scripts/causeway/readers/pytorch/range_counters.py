@@ -9,6 +9,7 @@ from causeway.readers.common.numbers import number
 from causeway.readers.containers.chrome_json import Event
 from causeway.readers.pytorch.event_fields import all_arguments, times_ns
 from causeway.readers.sink.counter_table import CounterTable
+from causeway.readers.sink.records import CounterRows
 from causeway.readers.sink.sink import Sink
 
 
@@ -53,4 +54,4 @@ class RangeCounters:
         """Give the counters to the sink."""
         start, kernel, process = np.array(self.rows).T
         sink.processes.note(process, np.zeros(len(start), np.int64), launches=not sink.n_launches)
-        self._metrics.hand_over(sink, kernel, process, None, {}, start)
+        self._metrics.hand_over(sink, CounterRows(kernel=kernel, process=process, start_ns=start))

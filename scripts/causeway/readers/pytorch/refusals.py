@@ -14,6 +14,7 @@ from causeway.core.files.yaml_files import column_map
 from causeway.core.formatting import elided
 from causeway.readers.common.files import first_bytes
 from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.known_contents import known_content
 from causeway.readers.containers.chrome_json import TraceText
 
 OF_UNITRACE = "gpu_op"
@@ -39,10 +40,8 @@ def no_launch(kind: str) -> tuple[str, str]:
 
 def other_writer(path: Path) -> tuple[str, str] | None:
     """Return what a trace of another tool is, by its first bytes, and what to do; None where that is not known."""
-    head = first_bytes(path)
-    rules = column_map("refusals")
-    entries = [entry for entry in rules["writers"] if re.search(entry["pattern"].encode(), head, re.IGNORECASE)]
-    return (entries[0]["found"], rules["advice"].get(entries[0]["advice"], entries[0]["advice"])) if entries else None
+    writer = known_content("writers", first_bytes(path), re.IGNORECASE)
+    return (writer["found"], writer["advice"]) if writer else None
 
 
 @dataclass

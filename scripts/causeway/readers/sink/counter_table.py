@@ -2,8 +2,10 @@
 all formats.
 """
 
+import re
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +14,7 @@ from causeway.core.codes import GPU_TIME
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
 from causeway.core.tables import SCHEMAS
-from causeway.readers.common.column_maps import metric_field, plain_name
-from causeway.readers.common.constants import MOST_COLUMNS, NULL
+from causeway.readers.common.constants import MOST_COLUMNS
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.numbers import base_unit, is_missing, number, scaled
 from causeway.readers.sink.records import CounterRows
@@ -55,7 +56,6 @@ class CounterTable:
         self.texts: dict[int, dict[int, str]] = {}  # metric -> launch -> text that is no number
         self.missing: dict[Key, int] = {}  # metric -> values printed as absent
         self.numeric: set[int] = set()
-        self.units: dict[tuple[str, str], str] = {}
         self.unknown_units: set[str] = set()
 
     def parse(self, text: str, european: bool | None = None) -> float | None:
@@ -99,15 +99,7 @@ class CounterTable:
         self.metric.append(column)
         self.value.append(value)
 
-    def hand_over(
-        self,
-        sink: Sink,
-        kernel: np.ndarray,
-        process: np.ndarray,
-        device: np.ndarray | None,
-        shape: Mapping[str, np.ndarray],
-        start_ns: np.ndarray | None = None,
-    ) -> None:
+    def hand_over(self, sink: Sink, launches: CounterRows) -> None:
         """Give the table to the sink: launches 0, 1, ... with their columns and all metrics."""
         text_only = {column for column in self.texts if column not in self.numeric}
         units = [base for _, _, base in self.keys]
@@ -121,8 +113,7 @@ class CounterTable:
         )
         fields = name_metrics(list(self.keys), text_only, sink)
         fields, cycles = with_duration(fields, sink)
-        rows = self._rows(sink, fields, text_only, cycles, kernel, process, device, shape, start_ns)
-        sink.counters(fields, rows)
+        sink.counters(fields, self._rows(sink, fields, text_only, cycles, launches))
 
     def _rows(
         self,
@@ -130,11 +121,7 @@ class CounterTable:
         fields: list[pa.Field],
         text_only: set[int],
         cycles: tuple[str, str] | None,
-        kernel: np.ndarray,
-        process: np.ndarray,
-        device: np.ndarray | None,
-        shape: Mapping[str, np.ndarray],
-        start_ns: np.ndarray | None,
+        launches: CounterRows,
     ) -> Iterator[CounterRows]:
         launch, metric, value = (
             np.frombuffer(part, part.typecode) if len(part) else np.empty(0)
@@ -147,8 +134,8 @@ class CounterTable:
             value = value[order]
         width = len(self.keys)
         step = max(1, BLOCK_VALUES // max(1, width))
-        for first in range(0, len(kernel), step):
-            last = min(first + step, len(kernel))
+        for first in range(0, len(launches.kernel), step):
+            last = min(first + step, len(launches.kernel))
             begin, end = np.searchsorted(launch, [first, last])
             matrix = np.full((width, last - first), np.nan)
             cell = metric[begin:end].astype(np.int64) * (last - first) + launch[begin:end].astype(np.int64) - first
@@ -164,15 +151,7 @@ class CounterTable:
                     values[column.name] = matrix[metric_]
             if cycles:
                 values[GPU_TIME] = duration_ns(*(values[name] for name in cycles))
-            part = slice(first, last)
-            yield CounterRows(
-                kernel=kernel[part],
-                process=process[part],
-                values=values,
-                start_ns=None if start_ns is None else start_ns[part],
-                device=None if device is None or (device == NULL).all() else device[part],
-                shape={name: column[part] for name, column in shape.items()},
-            )
+            yield replace(launches.where(slice(first, last)), values=values)
 
 
 def check_metrics(metrics: int, source: str) -> None:
@@ -218,6 +197,23 @@ def _cycle_columns(fields: list[pa.Field]) -> tuple[str, str] | None:
     numbers = [column for column in fields if not pa.types.is_string(column.type)]
     names = {(column.metadata or {}).get(b"raw", b"").decode().rsplit("/", 1)[-1]: column.name for column in numbers}
     return (names[_CYCLES[0]], names[_CYCLES[1]]) if all(name in names for name in _CYCLES) else None
+
+
+def plain_name(raw: str) -> str:
+    """Return a counter's raw name as a column name: runs of anything but letters, digits and underscores become one
+    underscore.
+
+    `sm__cycles_elapsed.avg.per_second` gives `sm__cycles_elapsed_avg_per_second`, `TCC_EA_WRREQ[0]` gives
+    `TCC_EA_WRREQ_0`. A name that would start with a digit gets a leading underscore.
+    """
+    name = re.sub(r"[^A-Za-z0-9_]+", "_", raw).strip("_")
+    return f"_{name}" if name[:1].isdigit() else name or "unnamed"
+
+
+def metric_field(name: str, raw: str, unit: str, text: bool = False) -> pa.Field:
+    """Return a column of the counters table, with its raw name and unit in the metadata."""
+    metadata = {"raw": raw} | ({"unit": unit} if unit else {})
+    return pa.field(name, pa.string() if text else pa.float64(), nullable=True, metadata=metadata)
 
 
 def simplified() -> dict[str, tuple[str, int, str, str]]:

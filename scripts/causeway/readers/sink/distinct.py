@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from causeway.readers.common.constants import NULL
 from causeway.readers.sink.batches import EventBatch, is_constant, is_repeated, looked_up, repeated
@@ -50,6 +51,25 @@ def mapped(values: np.ndarray, number_of: Callable[[int], int]) -> np.ndarray:
     """
     uniques, _, inverse = distinct(values)
     return looked_up(np.array([number_of(value) for value in uniques.tolist()], np.int64), inverse)
+
+
+def mapped_texts(column: pa.Array, number_of: Callable[[str | bytes | None], int]) -> np.ndarray:
+    """Return what a function gives for each text; it is called once for each distinct one, None where there is none.
+
+    Parameters
+    ----------
+    column : Array, shape (n,)
+        Of strings or bytes.
+    number_of : callable
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+    """
+    coded = column.dictionary_encode()
+    texts = coded.dictionary.to_pylist() + [None] * (coded.null_count > 0)
+    numbers = np.array([number_of(text) for text in texts], np.int64)
+    return numbers[pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)]
 
 
 def distinct_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

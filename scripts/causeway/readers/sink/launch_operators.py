@@ -61,7 +61,6 @@ class OperatorNames:
     def __init__(self) -> None:
         self.names = BoundedVocabulary()
         self.inputs: list[tuple[Any, ...]] = []
-        self.lost_inputs = 0
         self._inputs: dict[tuple[Any, ...], int] = {}
         self._chars = 0
 
@@ -71,7 +70,6 @@ class OperatorNames:
         if code is None:
             self._chars += len(dims) + len(types) + len(layout or "")
             if len(self.inputs) >= MOST_INPUTS or self._chars > MOST_INPUT_CHARS:
-                self.lost_inputs += 1
                 return -2
             code = self._inputs[dims, types, layout] = len(self.inputs)
             self.inputs.append((dims, types, layout))
@@ -114,7 +112,6 @@ class LaunchOperators:
         self._stacks = operator_sweep.without_ranges(DEEPEST)
         self._paths = operator_sweep.empty_paths(MOST)
         self._rows: dict[tuple[Any, ...], int] = {}
-        self.lost = 0
 
     def take(self, ranges: EventBatch) -> None:
         """Take ranges (start_ns, duration_ns, process, thread, name), in order, before the calls that they may hold."""

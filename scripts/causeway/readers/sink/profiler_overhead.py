@@ -30,7 +30,7 @@ class ProfilerOverhead:
     """
 
     def __init__(self) -> None:
-        self.names = BoundedVocabulary()
+        self.names = BoundedVocabulary(unnamed=UNNAMED_OVERHEAD)
         self._held = 0
         self._parts = [np.zeros((4, 0), np.int64)]
         self._rows: dict[int, int] = {}
@@ -53,7 +53,7 @@ class ProfilerOverhead:
         name : ndarray of int64, shape (n,), or int, or None
             Codes of `names`.
         """
-        name = self.names.code(UNNAMED_OVERHEAD) if name is None else name
+        name = self.names.code_of(None) if name is None else name
         rows = np.stack(np.broadcast_arrays(process, start_ns, end_ns, name)).astype(np.int64)
         plausible = (np.abs(rows[START : END + 1]) <= EPOCH_2100_NS) & (rows[START : END + 1] != NULL)
         rows = rows[:, plausible.all(axis=0) & (rows[END] >= rows[START])]

@@ -94,15 +94,15 @@ class CounterRows:
 
     kernel: np.ndarray
     process: np.ndarray | int
-    values: Mapping[str, np.ndarray | pa.Array]
+    values: Mapping[str, np.ndarray | pa.Array] = field(default_factory=dict)
     start_ns: np.ndarray | None = None
     device: np.ndarray | None = None
     shape: Mapping[str, np.ndarray] = field(default_factory=dict)
     label: np.ndarray | None = None
     launch: np.ndarray | None = None
 
-    def where(self, mask: np.ndarray) -> "CounterRows":
-        """Return the rows for which `mask`, ndarray of bool and shape (n,), is true."""
+    def where(self, mask: np.ndarray | slice) -> "CounterRows":
+        """Return the rows of a slice, or those for which `mask`, ndarray of bool and shape (n,), is true."""
 
         def part(column: np.ndarray | pa.Array) -> np.ndarray | pa.Array:
             return column.filter(pa.array(mask)) if isinstance(column, pa.Array | pa.ChunkedArray) else column[mask]

@@ -5,6 +5,7 @@ launch's call and range, and writes tables that conform to `core.schemas`. Times
 any size; memory stays bounded (`external_sort`, `joins`).
 """
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from causeway.core.formatting import counted
 from causeway.core.schemas import LAUNCH_FACTS, LAUNCH_SHAPE
 from causeway.core.tables import TableWriter
 from causeway.readers.common.background import BackgroundWriter
-from causeway.readers.common.constants import NEVER, NO_KIND, NO_STREAM, NULL, Column
+from causeway.readers.common.constants import NEVER, NO_KIND, NO_STREAM, NULL, UNNAMED_CALL, UNNAMED_RANGE, Column
 from causeway.readers.common.issues import Issues
 from causeway.readers.common.kernel_names import clean_kernel_name, clean_text, is_unnamed
 from causeway.readers.common.numbers import integer, integers
@@ -129,20 +130,21 @@ class Sink:
         self.format_version: str | None = None
         self.kernels = BoundedVocabulary(MOST_KERNEL_CHARS)
         self.labels = Vocabulary()
-        self.call_names = BoundedVocabulary()
-        self.range_names = BoundedVocabulary()
+        self.call_names = BoundedVocabulary(unnamed=UNNAMED_CALL)
+        self.range_names = BoundedVocabulary(unnamed=UNNAMED_RANGE)
         self.range_kinds = Vocabulary()
         self.operator_names = OperatorNames()
         self.metrics = Vocabulary()
-        self.mpi_names = BoundedVocabulary()
-        self.system_call_names = BoundedVocabulary()
+        self.mpi_names = BoundedVocabulary(unnamed=UNNAMED_CALL)
+        self.system_call_names = BoundedVocabulary(unnamed=UNNAMED_CALL)
         self.sampled_names = BoundedVocabulary()
         self.function_names = BoundedVocabulary()
         self.collective_names = Vocabulary()
         self.communicators = BoundedVocabulary()
         self._named: dict[str | bytes | None, tuple[int, bool]] = {}
         self.configurations = RowCodes()
-        self._events = {kind: ExternalSort(folder / f".{kind}.rows") for kind in RECORDS}
+        self.at_close = contextlib.ExitStack()  # what ends with the sink: open files, and what was spilled
+        self._events = {kind: self.sorted_rows(kind) for kind in RECORDS}
         self._devices: dict[tuple[int, int], dict[str, Any]] = {}
         self._same_devices: dict[int, int] = {}
         self._ids = FittingIds()
@@ -341,6 +343,14 @@ class Sink:
         """
         self._counters = (fields, rows)
 
+    def sorted_rows(self, name: str) -> ExternalSort:
+        """Return rows that are ordered by start, beside the tables where memory does not hold them; until the sink is
+        closed.
+        """
+        rows = ExternalSort(self.folder / f".{name}.rows")
+        self.at_close.callback(rows.close)
+        return rows
+
     # codes
 
     def _possible(
@@ -455,10 +465,6 @@ class Sink:
             else:
                 yield block
 
-    def configuration_rows(self) -> list[tuple[int, ...]]:
-        """Return the configurations by code: kernel, label, then `LAUNCH_SHAPE`."""
-        return self.configurations.rows
-
     def device_facts(self, process: int, device: int) -> dict[str, Any]:
         """Return the facts of a device, {} if the export has none."""
         shared = self._devices.get((self._same_devices.get(process, process), device), {})
@@ -479,6 +485,5 @@ class Sink:
         return BackgroundWriter(TableWriter(self.folder / f"{table}.parquet", table, extra, self.metadata))
 
     def close(self) -> None:
-        """Remove what was spilled."""
-        for events in self._events.values():
-            events.close()
+        """Close what is open, and remove what was spilled."""
+        self.at_close.close()

@@ -69,7 +69,7 @@ class StarWriter:
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
         self.facts = sink.facts
-        self.configurations = FinalNumbers(len(sink.configuration_rows()))
+        self.configurations = FinalNumbers(len(sink.configurations.rows))
         self.rank, self.facts.ranks_from = sink.processes.ranks(sink.sheet_rank, sink.position, sink.issues)
         self.used_devices: set[tuple[int, ...]] = set()  # (process, device)
         self.used_processes: set[int] = set()
@@ -171,6 +171,10 @@ class StarWriter:
             out = self._out(kind, block)
             yield block[~out] if out.any() else block
 
+    def _events_of_ranks(self, kind: str) -> Iterator[EventBatch]:
+        """Likewise of the processes that are ranks; no block without rows."""
+        return (rows for block in self._events(kind) if len(rows := self._of_ranks(block)))
+
     def _out(self, kind: str, block: EventBatch) -> np.ndarray:
         """Return which of the next events of a kind, n of them, stood there before, or are far from most launches;
         bool, shape (n,).
@@ -240,10 +244,7 @@ class StarWriter:
         if not self.sink.count_of(kind):
             return
         with self.sink.writer(kind) as writer:
-            for block in self._events(kind):
-                rows = self._of_ranks(block)
-                if not len(rows):
-                    continue
+            for rows in self._events_of_ranks(kind):
                 more = {}
                 if kind == "samples":
                     self.other_processes.update(distinct(rows["process"])[0].tolist())
@@ -325,7 +326,7 @@ class StarWriter:
         self._write_devices()  # of transfers as well, where an export has no launches
         if not self.configurations.codes:
             return
-        rows = [self.sink.configuration_rows()[code] for code in self.configurations.codes]
+        rows = [self.sink.configurations.rows[code] for code in self.configurations.codes]
         kernels = FinalNumbers(len(self.sink.kernels.texts))
         table = {
             "configuration": np.arange(len(rows)),
@@ -336,22 +337,19 @@ class StarWriter:
         }
         shape = np.array([row[2:] for row in rows], np.int64)
         table |= {name: nullable(shape[:, index], pa.int64()) for index, name in enumerate(LAUNCH_SHAPE)}
-        with self.sink.writer("configurations") as writer:
-            writer.write(pa.table(table))
-        with self.sink.writer("kernels") as writer:
-            names = [self.sink.kernels.texts[code] for code in kernels.codes]
-            classes = [
-                COMMUNICATION_KERNEL if code in self.communicating else kernel_class(name, self.sink.communication)
-                for code, name in zip(kernels.codes, names, strict=True)
-            ]
-            writer.write(kernel_table(names, classes))
+        self._write_table("configurations", pa.table(table))
+        names = [self.sink.kernels.texts[code] for code in kernels.codes]
+        classes = [
+            COMMUNICATION_KERNEL if code in self.communicating else kernel_class(name, self.sink.communication)
+            for code, name in zip(kernels.codes, names, strict=True)
+        ]
+        self._write_table("kernels", kernel_table(names, classes))
         if self.facts.tables.get("launches") and COMMUNICATION_KERNEL not in classes:
             self.computing = len(classes)
         if (shape[:, [LAUNCH_SHAPE.index("grid_x"), LAUNCH_SHAPE.index("block_x")]] == NULL).all() and not any(
             row[1] != NULL for row in rows
         ):
             self.sink.issues.add("no_launch_configuration", len(rows))
-        self.facts.tables |= {"configurations": len(rows), "kernels": len(kernels.codes)}
 
     def _write_devices(self) -> None:
         facts_of: dict[tuple[int, int], dict[str, Any]] = {}
@@ -360,11 +358,7 @@ class StarWriter:
         rows = [
             {"rank": rank, "device": device, **facts} for (rank, device), facts in sorted(facts_of.items()) if rank >= 0
         ]
-        if not rows:
-            return
-        with self.sink.writer("devices") as writer:
-            writer.write(pa.Table.from_pylist(rows, SCHEMAS["devices"]))
-        self.facts.tables["devices"] = len(rows)
+        self._write_table("devices", pa.Table.from_pylist(rows, SCHEMAS["devices"]))
 
 
 class _Launches:
@@ -385,7 +379,7 @@ class _Launches:
         self._ranged = self._communication_ranges(operators)
         is_mixed = not sink.work_item_calls.isdisjoint(sink.call_names.texts)
         self._grids = GridsInBlocks(sink.configurations, sink.issues, is_mixed)
-        self._kernels = np.array([row[0] for row in sink.configuration_rows()], np.int64)
+        self._kernels = np.array([row[0] for row in sink.configurations.rows], np.int64)
 
     def _communication_ranges(self, operators: LaunchOperators) -> CommunicationRanges | None:
         """Return what finds kernels that ranges call communication; None where no range says so."""
@@ -487,10 +481,7 @@ class _RangesAndCalls:
         if "ranges" not in self.writers:
             return
         writer = self.writers["ranges"]
-        for block in self.star._events("ranges"):
-            rows = self.star._of_ranks(block)
-            if not len(rows):
-                continue
+        for rows in self.star._events_of_ranks("ranges"):
             self.star.other_processes.update(distinct(rows["process"])[0].tolist())
             number = np.arange(writer.rows, writer.rows + len(rows))
             writer.write(self.star.table("ranges", rows, {"range": number}))
@@ -500,10 +491,7 @@ class _RangesAndCalls:
     def _calls(self) -> Iterator[tuple[EventBatch, *tuple[np.ndarray, ...]]]:
         if "calls" not in self.writers:
             return
-        for block in self.star._events("calls"):
-            rows = self.star._of_ranks(block)
-            if not len(rows):
-                continue
+        for rows in self.star._events_of_ranks("calls"):
             writer = self.writers["calls"]
             number = np.arange(writer.rows, writer.rows + len(rows))
             writer.write(self.star.table("calls", rows, {"call": number}))

@@ -9,10 +9,9 @@ import shutil
 import pytest
 from reading import Read
 
-from causeway.readers.common.column_maps import plain_name
 from causeway.readers.common.numbers import integer, is_rounded, nearest_integer
 from causeway.readers.containers.csv_batches import CsvFile
-from causeway.readers.sink.counter_table import simplified
+from causeway.readers.sink.counter_table import plain_name, simplified
 from support import DATA
 
 HERE = DATA / "rocprof_compute"

@@ -10,8 +10,7 @@ import pytest
 from layouts.rocprofv3_samples import KERNELS, SECRET, make_run, write_csv
 from reading import Read
 
-from causeway.readers.common.column_maps import plain_name
-from causeway.readers.sink.counter_table import simplified
+from causeway.readers.sink.counter_table import plain_name, simplified
 from support import DATA
 
 HERE = DATA / "rocprofv3"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from causeway.readers.common.column_maps import plain_name
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.numbers import base_unit, notation, number, scaled, size_columns, with_null
+from causeway.readers.sink.counter_table import plain_name
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,6 @@ def test_names_with_quotes_and_columns_that_are_absent(tmp_path):
         assert export.tables == {'a"b': ['c"d', "e"]}
         assert export.rows('a"b', ['c"d', "absent", "e"]) == [(1, None, "one"), (2, None, None), (3, None, "three")]
         assert len(export.rows('a"b', ["e"], limit=2)) == 2
-        assert export.pairs('a"b', 'c"d', "e") == [(1, "one"), (2, None), (3, "three")]
-        assert export.pairs('a"b', 'c"d', "absent") == export.pairs("absent", "x", "y") == []
         assert export.texts('a"b', 'c"d', "e", [3, 2, 9]) == {3: b"three"}
         assert export.estimated_rows('a"b') == 3
         assert export.estimated_rows("absent") == 0

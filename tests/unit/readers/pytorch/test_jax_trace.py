@@ -1,6 +1,7 @@
 """Traces of JAX: what runs on a stream is read, what XLA derives from it is not; every number is worked out by hand."""
 
 import json
+from contextlib import closing
 
 import pytest
 from reading import Read
@@ -141,5 +142,8 @@ def test_a_full_trace_is_said_to_lack_events(tmp_path, monkeypatch):
 def test_a_reader_of_no_trace_says_so(tmp_path):
     path = tmp_path / "x.json"
     path.write_text("7", encoding="utf-8")
-    with pytest.raises(ExportError, match="it is not a trace"):
-        jax_trace.read(path, Sink(tmp_path, {"source": "x"}, None, 0), Options("x", 1, ()))
+    with (
+        closing(Sink(tmp_path, {"source": "x"}, None, 0)) as sink,
+        pytest.raises(ExportError, match="it is not a trace"),
+    ):
+        jax_trace.read(path, sink, Options("x", 1, ()))
