@@ -38,7 +38,8 @@ def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
     if shown and shown[0] == first:
         return f"{time(total)} of kernels: {', '.join([f'{parts[0]} {launches}', *parts[1:]])}."
     most = f"{first.name}: {percent(first.total_ns / total)} {launches}"
-    return f"{time(total)} of kernels: {', '.join(parts)}. Most in one kernel, {most}."
+    which = "one kernel" if first.kernels == 1 else f"{count(first.kernels)} kernels of one name"
+    return f"{time(total)} of kernels: {', '.join(parts)}. Most in {which}, {most}."
 
 
 MOST_SETTINGS = 3
