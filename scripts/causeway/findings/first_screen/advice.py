@@ -66,7 +66,7 @@ class Advice:
 
 
 RECORD_CALLS = "Record runtime calls: they tell what the devices wait for while they are idle."
-EARLIER = "Do it earlier, on another thread, or less often"
+EARLIER = "Do less of it on the thread that launches"
 ON_OWN_STREAM = "Copy on a stream of its own while kernels run"
 EVEN = "Give the GPUs of the process equal work."
 ANEW = "Balance the work of the ranks anew where it changes: they wait for each other in MPI."
