@@ -86,7 +86,7 @@ _TEXT = re.compile(r"(?<!:): ")
 """A text rather than a name of C++, in which a colon is one of two."""
 _MEMORY = re.compile(
     r"^\[CUDA mem(?:cpy|set)|^Mem(?:cpy|set)\b|^hipMem(?:cpy|set)|^__amd_rocclr_(?:copy|fill)Buffer|^MEMORY_COPY_"
-    r"|^Copy(?:Host|Device)To(?:Host|Device)\b|^FillBuffer\b",
+    r"|^Copy(?:Host|Device)To(?:Host|Device)\b|^FillBuffer\b"
 )
 
 

@@ -9,10 +9,7 @@ from causeway.core.names.work_classes import OTHER, WHOLE_GRAPHS
 from causeway.core.schemas import Row
 from causeway.findings.first_screen import device_differences as differences
 from causeway.findings.first_screen.counted_work import CounterFact, PeakFact
-from causeway.findings.first_screen.run_facts import (
-    MOST_OF_RUN,
-    RunFact,
-)
+from causeway.findings.first_screen.run_facts import MOST_OF_RUN, RunFact
 from causeway.findings.first_screen.words.run_words import LONGEST_DETAIL, of_device, percent
 from causeway.findings.first_screen.work import DriftFact, TableCause, VariationFact, WorkFact
 
