@@ -369,23 +369,6 @@ def test_a_single_copy_that_stands_out_is_named_with_its_memory():
     assert run_words.of_event(replace(event, usual_bytes=4_200_000_000), run()) == run_words.of_event(event, run())
 
 
-def test_kernels_are_one_where_their_whole_names_are():
-    """Two products of a MI300X are equal in what is shown of their names, and were one kernel with 46 % of the time."""
-    tile = "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_MT256x192x64_{}_AFC1_AFEM1_ASEM1_CLR1_CADS0_WSGRB0_WS64_WG32_8_1"
-    names = {tile.format("LBSPPA512"): 300, tile.format("LBSPPA1024"): 160, "attn_fwd": 290}
-    rows = [made.kernel(name, ms) for name, ms in names.items()]
-    rows += [made.kernel("reduce_kernel", 125) | {"kernel": f"reduce-{number}"} for number in range(2)]
-    facts = work.kernel_facts(tables(targets={"kernel_variability": rows}))
-    assert [(fact.total_ns // MS, fact.kernels) for fact in facts] == [(300, 1), (290, 1), (250, 2), (160, 1)]
-    other = work.WorkFact(name="reductions", total_ns=1000 * MS, launches=5000)
-    said = work_words.of_work([other], facts)
-    assert said.endswith(
-        ". Most in one kernel, Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_S…_WS64_WG32_8_1: 30 % in 1,000 launches."
-    )
-    said = work_words.of_work([other], facts[2:])
-    assert said.endswith(". Most in 2 kernels of one name, reduce_kernel: 25 % in 2,000 launches.")
-
-
 def test_an_only_kernel_is_named_once():
     render = work.WorkFact(name="render", total_ns=150 * MS, launches=750)
     other = work.WorkFact(name=OTHER, total_ns=150 * MS, launches=750)
@@ -423,18 +406,6 @@ def test_idle_time_is_not_said_where_the_recording_lost_it():
     ]
     assert not [one for one in answers(given, "Where") if one.startswith("Idle")]
     assert answers(given, "What to do")[0].startswith("Record without filters")
-
-
-def test_a_fault_of_several_exports_is_said_once():
-    """Four processes of ranges alone were told as two equal lines; of ranks the others' missing launches were lost."""
-    empty = [{"export": f"e{rank}", "source": "trace.parquet", "status": "read", "rows": 0} for rank in range(4)]
-    issues = [{"kind": "no_launches", "count": 1, "export": export["export"], "detail": ""} for export in empty]
-    (fact,) = recording_facts(tables(quality=made.quality(exports=empty, issues=issues)))
-    assert (fact.fault, fact.count) == ("no_launches", 4)
-    issues = [{"kind": "missing_dispatches", "count": 25 * rank, "export": "e0", "detail": ""} for rank in (1, 2)]
-    (fact,) = recording_facts(tables(quality=made.quality(issues=issues)))
-    assert (fact.count, fact.of) == (75, 4000)
-    assert fact.query.count("issues[") == 2
 
 
 def test_few_faults_of_a_recording_are_not_said():

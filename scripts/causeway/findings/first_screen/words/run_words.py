@@ -423,8 +423,8 @@ def of_gap(fact: GapFact, run: RunFact) -> str:
         between += f", while the host is in {elided(fact.meanwhile, LONGEST_FUNCTION)}"
     number = fact.count // fact.devices if each == " per GPU" else fact.count
     if number == 1:
-        of, at = ("up to ", ", the longest") if fact.count > 1 else ("", "")
-        return f"A gap of {of}{time(fact.longest_ns)}{each}{at} at {time(fact.start_ns)}, {between}"
+        up_to, which = ("up to ", ", the longest") if fact.count > 1 else ("", "")
+        return f"A gap of {up_to}{time(fact.longest_ns)}{each}{which} at {time(fact.start_ns)}, {between}"
     shorter = fact.total_ns - fact.longest_ns
     of = time(fact.median_ns)
     if fact.count == 2 and fact.longest_ns > 1.2 * shorter:
