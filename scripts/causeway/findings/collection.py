@@ -9,12 +9,7 @@ from typing import Any
 
 from causeway import findings
 from causeway.core.files.source_names import shown_sources
-from causeway.core.results import (
-    dataset_and_target,
-    read_comparisons,
-    read_searches,
-    relative,
-)
+from causeway.core.results import dataset_and_target, read_comparisons, read_searches, relative
 from causeway.core.schemas import Row
 from causeway.core.tables import read_json, read_table, table_metadata
 from causeway.core.vocabulary import MEMORY_STALL

@@ -157,10 +157,7 @@ def _finding(document: Row, rows: Sequence[Row], index: int, *, key: str, **fact
             unit=UNITS.get(row["metric"], "percent"),
         ),
         evidence=Evidence(
-            table=table,
-            query=cell("change_percent", table, index),
-            value=row["change_percent"],
-            rows=(index,),
+            table=table, query=cell("change_percent", table, index), value=row["change_percent"], rows=(index,)
         ),
         n=row["candidate_launches"],
         n_effective=row["candidate_effective"] or None,
@@ -290,9 +287,7 @@ def _no_common_kernel(document: Row) -> Finding:
         ),
         verdict=INCONCLUSIVE,
         evidence=Evidence(
-            table=path,
-            query=within(path, f"(100 * ({after} - {before}))::DOUBLE / {before}"),
-            value=percent,
+            table=path, query=within(path, f"(100 * ({after} - {before}))::DOUBLE / {before}"), value=percent
         )
         if percent is not None
         else Evidence(table=path, query=within(path, before), value=times[0]),
@@ -334,11 +329,7 @@ def _changed_work(document: Row, rows: Sequence[Row]) -> list[Finding]:
             " configurations and kernels that only one of them has."
         ),
         verdict=SUPPORTED,
-        evidence=Evidence(
-            table=path,
-            query=within(path, change),
-            value=percent,
-        ),
+        evidence=Evidence(table=path, query=within(path, change), value=percent),
         assumption=document["assumption"],
         suggestion=OTHER_WORK if percent > 0 else None,
     )

@@ -138,10 +138,7 @@ def _sort_key(finding: Finding) -> tuple[Any, ...]:
 
 
 def summarise(
-    findings: Iterable[Finding],
-    times: Mapping[str, DatasetTime],
-    config_hash: str,
-    first_screen: Sequence[Row] = (),
+    findings: Iterable[Finding], times: Mapping[str, DatasetTime], config_hash: str, first_screen: Sequence[Row] = ()
 ) -> dict[str, Any]:
     """Return the document `findings.json`.
 

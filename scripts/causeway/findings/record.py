@@ -20,14 +20,7 @@ NOT_MONOTONE = "not monotone"
 UNDECIDED = "undecided"
 DIRECTIONS = (RAISES, LOWERS, NOT_MONOTONE, UNDECIDED)
 """What more of a cause does; of a category, its named level against the commonest."""
-UNWRITTEN = (
-    "key",
-    "is_time",
-    "is_negligible",
-    "sign",
-    "sign_of",
-    "kernels_percent",
-)
+UNWRITTEN = ("key", "is_time", "is_negligible", "sign", "sign_of", "kernels_percent")
 """Fields that serve the checks or the id alone."""
 SETTABLE = ("lever", "exposure")
 """Roles of what one can set."""

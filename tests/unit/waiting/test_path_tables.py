@@ -117,6 +117,21 @@ def test_a_benchmark_that_waits_for_each_launch_is_limited_by_its_kernels(tmp_pa
     assert faster["time_ns"] - faster["predicted_ns"] == pytest.approx(546_863_066 / 10, abs=100), "a tenth of its time"
 
 
+@pytest.mark.parametrize("source", ["rpd/rocm-profile-data/matmul_result.rpd", "nsys_sqlite/fuser/report1_h100.sqlite"])
+def test_what_limits_a_run_lies_between_the_first_and_the_last_work_of_its_devices(tmp_path, source):
+    """Without host code the work runs back to back: the longer of kernels and copies limits it, not the 345 ms of the
+    call, or the 6 ms of host code, that lie before or behind it all.
+    """
+    (_, replay), exported, _ = tables(tmp_path, source)
+    sums = {
+        kind: sum(read_table(exported / f"{table}.parquet", table, ["duration_ns"]).column(0).to_pylist())
+        for kind, table in (("kernel", "launches"), ("copy", "transfers"))
+    }
+    (row,) = [row for row in read_table(replay, "replay").to_pylist() if row["change"] == "host_free"]
+    assert row["limited_by"] == max(sums, key=sums.get)
+    assert row["predicted_device_time_ns"] < 1.2 * sum(sums.values())
+
+
 def test_an_export_of_launches_alone_has_a_path_through_them(tmp_path):
     """Two launches on one stream with a gap of 30 ns, and one on another device: neither calls nor queue times."""
     rows = [(100, 50, 0), (180, 20, 0), (110, 40, 1)]

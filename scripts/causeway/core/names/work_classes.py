@@ -62,7 +62,8 @@ EXCHANGE = re.compile(r"all_?to_?all|dispatch|combine|a2a|sendrecv|send_recv", r
 def work_of(name: str, operator: str | None, kind: str, demangled: str = "") -> str:
     """Return the class of work that a kernel does, from its short name, its operator's, and its own in full.
 
-    A range that a program names says less of it than the kernel's own name.
+    A range that a program names, or an operator of experts, in which all of their work is, says less of it than the
+    kernel's own name.
 
     >>> work_of("nvjet_tst_192x192", "prefill", "compute"), work_of("bn_bw", "aten::cudnn_batch_norm", "compute")
     ('matrix products', 'normalisation')
@@ -76,7 +77,8 @@ def work_of(name: str, operator: str | None, kind: str, demangled: str = "") -> 
             return work
     _, of_framework, operator = (operator or "").rpartition("::")
     texts = ((operator, _WORK), (name, _WORK))
-    for text, patterns in ((name, _SURE), *(texts if of_framework else texts[::-1])):
+    says_more = of_framework and not re.search("moe|experts", operator)
+    for text, patterns in ((name, _SURE), *(texts if says_more else texts[::-1])):
         for work, pattern in patterns:
             if pattern.search(text):
                 return work

@@ -179,10 +179,7 @@ def _of_slow_steps(tables: RunTables, run: RunFact, fact: SlowStepsFact) -> Find
         verdict=SUPPORTED,
         effect=Effect(value=fact.cause_ns, unit="ns"),
         evidence=Evidence(
-            table=table,
-            query=of_table("sum(excess_ns)::BIGINT", table, where),
-            value=fact.cause_ns,
-            filter=where,
+            table=table, query=of_table("sum(excess_ns)::BIGINT", table, where), value=fact.cause_ns, filter=where
         ),
         n=len(fact.steps),
         assumption="What differs in a slow step from the usual steps of its rank is why it is slow.",

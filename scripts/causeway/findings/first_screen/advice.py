@@ -66,7 +66,7 @@ class Advice:
 
 
 RECORD_CALLS = "Record runtime calls: they tell what the devices wait for while they are idle."
-EARLIER = "Do it earlier, on another thread, or less often"
+EARLIER = "Do less of it on the thread that launches"
 ON_OWN_STREAM = "Copy on a stream of its own while kernels run"
 PEER = "Give rank {} less to do, or more ranks to its part of the work: the others wait for it."
 FITTING = "before kernels use it, or work on less data at once where it does not fit the GPU."

@@ -32,7 +32,6 @@ from causeway.findings.first_screen.run_facts import (
     RunFact,
     RunTables,
     files_of,
-    too_fast,
 )
 
 BY_HOST = ("launch_starved", "blocked_host")
@@ -354,7 +353,7 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
     for row in tables.efficiency["copies"]:
         sums.setdefault(row["kind"], []).append(row)
     facts = []
-    impossible, _ = too_fast(tables)
+    impossible, _ = tables.too_fast
     for kind, rows in sums.items():
         ns = sum(row["duration_ns"] for row in rows)
         sized = sum(row["sized_ns"] for row in rows)

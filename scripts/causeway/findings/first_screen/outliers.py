@@ -76,8 +76,8 @@ class EventFact:
     count, devices : int
     longest_ns, total_ns, usual_ns, start_ns : int
         Time of the longest one and of all, the median of the kind; when the longest begins after the first work.
-    bytes : int or None
-        Of the longest copy.
+    bytes, usual_bytes : int or None
+        Of the longest copy, and the median of those of its direction.
     memory : str or None
         Kind of the host's memory of a copy.
     """
@@ -92,6 +92,7 @@ class EventFact:
     usual_ns: int
     start_ns: int
     bytes: int | None = None
+    usual_bytes: int | None = None
     memory: str | None = None
 
 
@@ -406,28 +407,28 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
                 usual = median * (1.0 if is_alike else max(larger or 1.0, 1.0))  # a grid beyond the others is more work
                 if duration < STANDS_OUT * usual and not (is_alike and duration > fence):
                     continue
-                event = duration, tables.moment(folder, start), (rank, device), None, round(median)
+                event = duration, tables.moment(folder, start), (rank, device), None, round(median), None
                 groups[name, False, kind == "communication", None].append(event)
         if (folder / "transfers.parquet").is_file():
             rows = duckdb.execute(
-                "SELECT start_ns, duration_ns, rank, device, copy_kind, bytes, src_kind, dst_kind, median, n"
-                " FROM read_parquet($path) JOIN (SELECT copy_kind, median(duration_ns) AS median, count(*) AS n"
-                " FROM read_parquet($path) GROUP BY copy_kind) USING (copy_kind)"
+                "SELECT start_ns, duration_ns, rank, device, copy_kind, bytes, src_kind, dst_kind, median, size, n FROM"
+                " read_parquet($path) JOIN (SELECT copy_kind, median(duration_ns) AS median, quantile_disc(bytes, 0.5)"
+                " AS size, count(*) AS n FROM read_parquet($path) GROUP BY copy_kind) USING (copy_kind)"
                 " WHERE duration_ns >= $least AND duration_ns - median >= $least ORDER BY start_ns, rank, device",
                 {"path": str(folder / "transfers.parquet"), "least": least},
             ).fetchall()
-            for start, duration, rank, device, kind, size, source, target, median, n in rows:
+            for start, duration, rank, device, kind, size, source, target, median, usual_size, n in rows:
                 if n < FEWEST_USUAL or duration < STANDS_OUT * median or kind in MIGRATIONS:
                     continue
                 memory = MEMORY_KINDS.get(source if kind == 1 else target if kind == 2 else -1)
-                event = duration, tables.moment(folder, start), (rank, device), size, round(median)
+                event = duration, tables.moment(folder, start), (rank, device), size, round(median), usual_size
                 groups[COPY_KINDS.get(kind, "unknown"), True, False, memory].append(event)
     facts = []
     for (what, is_copy, is_collective, memory), every in groups.items():
         events = [event for event in every if event[1] >= 0]
         if not events:
             continue
-        duration, start, _, size, usual_ns = max(events, key=lambda event: (event[0], -event[1]))
+        duration, start, _, size, usual_ns, usual_size = max(events, key=lambda event: (event[0], -event[1]))
         facts.append(
             EventFact(
                 what=what,
@@ -440,6 +441,7 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
                 usual_ns=usual_ns,
                 start_ns=start,
                 bytes=size,
+                usual_bytes=usual_size,
                 memory=memory,
             )
         )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,11 @@ class RunTables:
     def moment(self, folder: Path, start_ns: int) -> int:
         """Return when something of an export began, ns after the time begins in which the dataset is measured."""
         return int(self.clocks.get(folder.name, Clock()).aligned(start_ns)) - int(self.efficiency["origin_ns"])
+
+    @cached_property
+    def too_fast(self) -> tuple[dict[int, int], str]:
+        """What `_too_fast` returns, which reads all transfers."""
+        return _too_fast(self)
 
     @property
     def is_timed(self) -> bool:
@@ -326,18 +332,22 @@ def recording_facts(tables: RunTables) -> list[RecordingFact]:
                     why=export["error"]["found"].partition(": ")[0] if export["error"] else "",
                 )
             )
-    kinds = {issue["kind"] for issue in tables.quality["issues"]}
+    issues = tables.quality["issues"]
+    kinds = {issue["kind"] for issue in issues}
     for fault in UNFIT:
-        if fault == "no_launches" and "graphs_without_launches" in kinds:  # whose executions are the work
+        if fault == "no_launches" and (read or "graphs_without_launches" in kinds):  # whose executions are the work
             continue
-        for index, issue in enumerate(tables.quality["issues"]):
-            counts = issue["kind"] == fault and issue["count"] >= NOTICEABLE * read
-            counts = counts and (fault != "no_launches" or not read)
-            if counts or (issue["kind"] == fault and fault in FROM_ONE):
-                query = in_document(document, "issues", index, "count", kind="integer")
-                facts.append(RecordingFact(fault=fault, count=issue["count"], of=read, table=document, query=query))
+        alike = [index for index, issue in enumerate(issues) if issue["kind"] == fault]
+        # of all exports together, but for those that are the same: each group of these is one
+        for group in [[index] for index in alike] if fault == SAME_RECORDING else [alike]:
+            total = sum(issues[index]["count"] for index in group)
+            if group and (fault in FROM_ONE or total >= NOTICEABLE * read):
+                terms = (value_at("issues", index, "count", kind="integer") for index in group)
+                query = within(document, " + ".join(terms))
+                facts.append(RecordingFact(fault=fault, count=total, of=read, table=document, query=query))
     facts.sort(key=lambda fact: fact.fault != SAME_RECORDING)
-    lost = _lost_launches(tables, read) or _unanswered_calls(tables, read)
+    # what lacks in the dispatches' numbers is what the calls lack
+    lost = [] if "missing_dispatches" in kinds else _lost_launches(tables, read) or _unanswered_calls(tables, read)
     return [*facts, *lost, *_too_fast_copies(tables), *_of_ranks(tables), *_sparse_graphs(tables)]
 
 
@@ -349,7 +359,7 @@ FASTEST_MEMORY = 25_000.0
 """GB/s from which no copy can be: more than the memory of any device moves."""
 
 
-def too_fast(tables: RunTables) -> tuple[dict[int, int], str]:
+def _too_fast(tables: RunTables) -> tuple[dict[int, int], str]:
     """Return by their kind how many copies move more than their bus, or any memory, can in their time, where these are
     a hundredth of the bytes; and SQL that counts them.
     """
@@ -374,7 +384,7 @@ def too_fast(tables: RunTables) -> tuple[dict[int, int], str]:
 
 def _too_fast_copies(tables: RunTables) -> list[RecordingFact]:
     """Return that copies are recorded with rates that cannot be."""
-    copies, query = too_fast(tables)
+    copies, query = tables.too_fast
     of = sum(row["copies"] for row in tables.efficiency.get("copies", ()) if row["kind"] in copies)
     path = f"{tables.dataset}/efficiency.json"
     fact = RecordingFact(fault="too_fast", count=sum(copies.values()), of=of, table=path, query=query)

@@ -1,10 +1,12 @@
 """What fills the devices' time, and what of it varies at a cost."""
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +42,15 @@ POSITIONS = ("program_order", "operator", "input_size", "grid")
 
 @dataclass(frozen=True, kw_only=True)
 class WorkFact:
-    """Work of one class or kernel: its name, ns of all devices (of counters: of all launches), launches, and the share
-    of the multiprocessors that it can fill (None: not known, or all).
+    """Work of one class or kernel: its name, ns of all devices (of counters: of all launches), launches, the share of
+    the multiprocessors that it can fill (None: not known, or all), and how many kernels have that name.
     """
 
     name: str
     total_ns: int
     launches: int
     filled: float | None = None
+    kernels: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,17 +183,17 @@ def kernel_facts(tables: RunTables) -> list[WorkFact]:
     """Return the kernels by their time, most first, those of one name together, with the share of the device that they
     can fill.
     """
+    whole = partial(kernel_words, longest=sys.maxsize)  # names that are equal when they are cut are not
     shapes: dict[str, list[Row]] = {}
     for row in tables.efficiency.get("launch_shapes", ()) if tables.is_timed else ():
         if row["blocks"] and row["multiprocessors"]:
-            shapes.setdefault(kernel_words(row["kernel"]), []).append(row)
-    totals: Counter[str] = Counter()
-    launches: Counter[str] = Counter()
+            shapes.setdefault(whole(row["kernel"]), []).append(row)
+    named: dict[str, list[Row]] = {}
     for row in tables.kernels:
-        totals[kernel_words(row["short_name"])] += round(row["value_sum"])
-        launches[kernel_words(row["short_name"])] += row["launches"]
+        named.setdefault(whole(row["short_name"]), []).append(row)
     facts = []
-    for name, ns in totals.items():
+    for name, rows in named.items():
+        ns = sum(round(row["value_sum"]) for row in rows)
         own = shapes.get(name, ())
         spent = sum(row["duration_ns"] for row in own)
         filled = None
@@ -198,7 +201,9 @@ def kernel_facts(tables: RunTables) -> list[WorkFact]:
             filled = (
                 math.fsum(min(row["blocks"] / row["multiprocessors"], 1.0) * row["duration_ns"] for row in own) / spent
             )
-        facts.append(WorkFact(name=name, total_ns=round(ns), launches=launches[name], filled=filled))
+        launches = sum(row["launches"] for row in rows)
+        words = kernel_words(name)
+        facts.append(WorkFact(name=words, total_ns=ns, launches=launches, filled=filled, kernels=len(rows)))
     return sorted(facts, key=lambda fact: (-fact.total_ns, fact.name))
 
 

@@ -34,6 +34,14 @@ _FUNCTOR = re.compile(
 _TAG = re.compile(r"Policy<[^>]*?(\w*Tag\w*)")
 """The tag that tells kernels of one functor apart."""
 
+_LAMBDA = re.compile(
+    r"(?:\w+ )?(?:\w+(?:<[^()<>]*>)?::)*(?!operator__)(\w+)(?:<[^()]*>)?"
+    r"\((?:[^()]|\([^()]*\))*\)(?: const)?::[\[{']+lambda"
+)
+"""A lambda as the first argument, and the function that it is in: the code that a general kernel of a loop runs."""
+_OF_PYTORCH = "at::"
+"""The namespace of kernels whose lambdas are in functions of loops, too."""
+
 _LEADING_NUMBERS = re.compile(r"\A(?:(?:\([\w ]+\))?\d+[ul]*\s*,\s*)*")
 
 # The rules of TALP, HolisticTraceAnalysis and TraceLens together, corrected; on the qualified name without template
@@ -78,7 +86,7 @@ _TEXT = re.compile(r"(?<!:): ")
 """A text rather than a name of C++, in which a colon is one of two."""
 _MEMORY = re.compile(
     r"^\[CUDA mem(?:cpy|set)|^Mem(?:cpy|set)\b|^hipMem(?:cpy|set)|^__amd_rocclr_(?:copy|fill)Buffer|^MEMORY_COPY_"
-    r"|^Copy(?:Host|Device)To(?:Host|Device)\b|^FillBuffer\b",
+    r"|^Copy(?:Host|Device)To(?:Host|Device)\b|^FillBuffer\b"
 )
 
 
@@ -180,8 +188,9 @@ def short_name(name: str) -> str:
 
     Where that is the name of many kernels (`cutlass::Kernel<cutlass_80_tensorop_...>`), the short name of the first
     type among the template's arguments follows in brackets, else its namespace comes before it (`gemvx::kernel`).
-    Kernels of Kokkos are named after their functor and its tag (`ParallelFor<PairLJCut, TagCompute>`). A name with a
-    colon before a blank is a text, as tables have it (`K1: naive`), and stays.
+    Kernels of Kokkos are named after their functor and its tag (`ParallelFor<PairLJCut, TagCompute>`), others that run
+    a lambda after the function that it is in (`par_ranged2d_kernel<PdV_kernel>`). A name with a colon before a blank
+    is a text, as tables have it (`K1: naive`), and stays.
     """
     if name == UNNAMED or _MEMORY.search(name) or _TEXT.search(name):
         return name
@@ -191,6 +200,8 @@ def short_name(name: str) -> str:
         tag = _TAG.search(arguments)
         which = [functor[2], *([tag[1]] if tag and tag[1] != functor[2] else [])]
         return f"{functor[1]}<{', '.join(which)}>"
+    if not qualified.startswith(_OF_PYTORCH) and (code := _LAMBDA.match(_LEADING_NUMBERS.sub("", arguments))):
+        return f"{last}<{code[1]}>"
     if last in _GENERIC:
         first = _LEADING_NUMBERS.sub("", arguments).split(",", 1)[0]
         inner = _without_groups(first)[0].rsplit("::", 1)[-1].strip()

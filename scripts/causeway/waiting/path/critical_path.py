@@ -112,25 +112,28 @@ class CriticalPaths:
         """Return the time from the first work of any device to the end of the last, ns; of several runs, that of the
         longest; 0 without work.
         """
-        longest = 0
-        for run in runs:
-            first = np.iinfo(np.int64).max
-            last = np.iinfo(np.int64).min
-            for rank in run:
-                begin, stop = self.graph.work_of[rank].tolist()
-                for part in self.graph.scratch.windows(stop, begin):
-                    first = min(first, int(schedule.start[part].min()))
-                    last = max(last, int(schedule.end[part].max()))
-                for call in self._accesses[rank]:  # managed memory moves: the device is at work
-                    first = min(first, int(schedule.call_start[call]))
-                    last = max(last, int(schedule.call_end[call]))
-            longest = max(longest, last - first)
-        return longest
+        return max(0, *(last - first for first, last in (self.device_span(schedule, run) for run in runs)))
 
-    def last_rank(self, schedule: Schedule, runs: Sequence[Sequence[int]]) -> int:
-        """Return the row of the rank that ends last, of several runs that of the longest."""
+    def device_span(self, schedule: Schedule, run: Sequence[int]) -> tuple[int, int]:
+        """Return when the first work of any device of a run began and the last ended, ns; the end is before the begin
+        where there is none.
+        """
+        first = np.iinfo(np.int64).max
+        last = np.iinfo(np.int64).min
+        for rank in run:
+            begin, stop = self.graph.work_of[rank].tolist()
+            for part in self.graph.scratch.windows(stop, begin):
+                first = min(first, int(schedule.start[part].min()))
+                last = max(last, int(schedule.end[part].max()))
+            for call in self._accesses[rank]:  # managed memory moves: the device is at work
+                first = min(first, int(schedule.call_start[call]))
+                last = max(last, int(schedule.call_end[call]))
+        return first, last
+
+    def last_rank(self, schedule: Schedule, runs: Sequence[Sequence[int]]) -> tuple[int, Sequence[int]]:
+        """Return the row of the rank that ends last, of several runs that of the longest; and that run."""
         longest = max(runs, key=lambda run: self._length(schedule, run))
-        return max(longest, key=lambda rank: self.span(schedule, rank)[1])  # of equal ones the first
+        return max(longest, key=lambda rank: self.span(schedule, rank)[1]), longest  # of equal ones the first
 
     def _length(self, schedule: Schedule, run: Sequence[int]) -> int:
         spans = [self.span(schedule, rank) for rank in run]

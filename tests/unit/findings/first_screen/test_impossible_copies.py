@@ -7,7 +7,6 @@ from first_screen_samples import MS, tables
 
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan
-from causeway.findings.first_screen.run_facts import too_fast
 
 
 def copied(folder, limit, sizes):
@@ -49,5 +48,5 @@ def test_a_clock_of_whole_microseconds_makes_no_copy_impossible(tmp_path):
     pq.write_table(pa.table(rows), tmp_path / "transfers.parquet")
     row = {"kind": 1, "bytes": 9 * 65_536, "copies": 9, "limit_gb_per_s": 31.5}
     slower = row | {"limit_gb_per_s": 2.0}  # another device of the run: the fastest counts
-    assert too_fast(tables(folders=[tmp_path], efficiency={"copies": [row, slower]}))[0] == {}
-    assert too_fast(tables(folders=[tmp_path], efficiency={"copies": [slower]}))[0] == {1: 9}
+    assert tables(folders=[tmp_path], efficiency={"copies": [row, slower]}).too_fast[0] == {}
+    assert tables(folders=[tmp_path], efficiency={"copies": [slower]}).too_fast[0] == {1: 9}

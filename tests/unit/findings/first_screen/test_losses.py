@@ -55,7 +55,7 @@ def test_a_step_against_many_small_reasons_names_the_largest():
         [("launch_starved", f"range: part {letter}", 80 + at) for at, letter in enumerate("abcdefgh")], won_ms=300
     )
     (step,) = advice(run(launches=100), [], [fact], [], [])
-    assert step.words == "Do it earlier, on another thread, or less often: part h 43.5 ms."
+    assert step.words == "Do less of it on the thread that launches: part h 43.5 ms."
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_host_that_runs_ahead_between_its_waits_needs_no_graph(queued, waits, 
     [
         (
             "Python: fit/train.py(52): decode",
-            "Do it earlier, on another thread, or less often: fit/train.py(52): decode 300 ms.",
+            "Do less of it on the thread that launches: fit/train.py(52): decode 300 ms.",
         ),
         (
             "data loader: fit/set.py(4): __getitem__",
@@ -246,10 +246,10 @@ def test_ranges_around_each_launch_are_nothing_to_do_earlier():
 
     def said(*ranges):
         fact = idle([launching, *(("launch_starved", f"range: {name}", ms) for name, ms in ranges)], won_ms=390)
-        return [step.words for step in advice(run(), [], [fact], [], []) if step.words.startswith("Do it earlier")]
+        return [step.words for step in advice(run(), [], [fact], [], []) if step.words.startswith("Do less of it")]
 
     assert said(*((f"forward {name}", 60) for name in "abcde")) == []
-    assert said(("save", 300)) == ["Do it earlier, on another thread, or less often: save 150 ms."]
+    assert said(("save", 300)) == ["Do less of it on the thread that launches: save 150 ms."]
 
 
 def test_a_gain_that_is_hardly_more_than_the_loss_makes_nobody_wait():

@@ -222,6 +222,23 @@ def test_any_symbol_gives_a_name(text):
         ("void ns::scan<&bar, (n > 3)>(int)", "scan"),
         ("void ns::scan<(1 >> 2), float>(float)", "scan"),
         ("void ns::scan<(a < b), float>(float)", "scan"),
+        (  # the lambda that a general kernel runs is in a function of the program
+            "void clover::par_ranged2d_kernel<PdV_kernel(bool, int, clover::Buffer2D<double> &)::[lambda(int, int)"
+            " (instance 1)]>(clover::Range2d, T1)",
+            "par_ranged2d_kernel<PdV_kernel>",
+        ),
+        (
+            "void loops::each<256, void Solver<double, 3>::advance<2>(std::function<void (int)>) const"
+            "::{lambda(int)#1}>(int, {lambda(int)#1})",
+            "each<advance>",
+        ),
+        (  # PyTorch's are in functions of loops, and stay
+            "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl_nocast<at::native::FillFunctor"
+            "<float> >(at::TensorIteratorBase&, at::native::FillFunctor<float> const&)::{lambda(int)#1}>(int)",
+            "elementwise_kernel",
+        ),
+        ("void each<Run::operator()(int) const::{lambda(int)#1}>(int)", "each"),
+        ("void each<Wrapped<run(int)::{lambda(int)#1}> >(int)", "each"),
     ],
 )
 def test_short_names(name, expected):

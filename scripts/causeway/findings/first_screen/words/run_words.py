@@ -423,7 +423,8 @@ def of_gap(fact: GapFact, run: RunFact) -> str:
         between += f", while the host is in {elided(fact.meanwhile, LONGEST_FUNCTION)}"
     number = fact.count // fact.devices if each == " per GPU" else fact.count
     if number == 1:
-        return f"A gap of {time(fact.longest_ns)}{each} at {time(fact.start_ns)}, {between}"
+        up_to, which = ("up to ", ", the longest") if fact.count > 1 else ("", "")
+        return f"A gap of {up_to}{time(fact.longest_ns)}{each}{which} at {time(fact.start_ns)}, {between}"
     shorter = fact.total_ns - fact.longest_ns
     of = time(fact.median_ns)
     if fact.count == 2 and fact.longest_ns > 1.2 * shorter:
@@ -437,7 +438,8 @@ def of_event(fact: EventFact, run: RunFact) -> str:
     memory = f" from {fact.memory} memory" if fact.memory not in (None, "unknown") else ""
     what = f"{fact.what}{size}{memory}" if fact.is_copy else kernel_words(fact.what)
     longest = time(fact.longest_ns)
-    usual = f", usually {time(fact.usual_ns)}" if fact.usual_ns else ""
+    other = f"{quantity(fact.usual_bytes, 'bytes')} in " if fact.usual_bytes not in (None, fact.bytes) else ""
+    usual = f", usually {other}{time(fact.usual_ns)}" if fact.usual_ns else ""
     share = of_all(fact.total_ns, run)
     if fact.count == fact.devices == 1:
         subject = f"One {'copy ' if fact.is_copy else ''}{what}"

@@ -9,10 +9,7 @@ from causeway.core.names.work_classes import OTHER, WHOLE_GRAPHS
 from causeway.core.schemas import Row
 from causeway.findings.first_screen import device_differences as differences
 from causeway.findings.first_screen.counted_work import CounterFact, PeakFact
-from causeway.findings.first_screen.run_facts import (
-    MOST_OF_RUN,
-    RunFact,
-)
+from causeway.findings.first_screen.run_facts import MOST_OF_RUN, RunFact
 from causeway.findings.first_screen.words.run_words import LONGEST_DETAIL, of_device, percent
 from causeway.findings.first_screen.work import DriftFact, TableCause, VariationFact, WorkFact
 
@@ -38,7 +35,8 @@ def of_work(classes: Sequence[WorkFact], kernels: Sequence[WorkFact]) -> str:
     if shown and shown[0] == first:
         return f"{time(total)} of kernels: {', '.join([f'{parts[0]} {launches}', *parts[1:]])}."
     most = f"{first.name}: {percent(first.total_ns / total)} {launches}"
-    return f"{time(total)} of kernels: {', '.join(parts)}. Most in one kernel, {most}."
+    which = "one kernel" if first.kernels == 1 else f"{count(first.kernels)} kernels of one name"
+    return f"{time(total)} of kernels: {', '.join(parts)}. Most in {which}, {most}."
 
 
 MOST_SETTINGS = 3
