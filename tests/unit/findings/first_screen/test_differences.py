@@ -441,14 +441,6 @@ def test_an_event_that_ends_before_it_begins_is_said_as_a_gap_may_be_it():
     assert of_recording(fact) == "1 event ends before it begins and is left out: a gap may be that."
 
 
-def test_events_that_equal_others_are_said_as_they_count_once():
-    """72 kernels that all begin at 0 were 5, without a word."""
-    given = tables()
-    given = replace(given, quality=given.quality | {"issues": [{"kind": "repeated_events", "count": 67}]})
-    (fact,) = recording_facts(given)
-    assert of_recording(fact) == "67 events equal another one in every column, times included: such count once."
-
-
 @pytest.mark.parametrize(
     ("runtime", "launches", "graph"), [("HIP", 100, "a HIP graph"), ("", 100, "a CUDA or HIP graph"), ("HIP", 15, "")]
 )
