@@ -227,7 +227,6 @@ TWICE = {
     "efficiency": "a figure and a kind of finding",
     "kernels": "a figure and a kind of finding",
     "nsys_sqlite": "the same form of file: `simulate` writes whole exports, `levels` a window",
-    "quality": "a kind of finding",
     "steps": "a figure and a kind of finding; in `fleet` what the rules of the study run",
     "stragglers": "a figure and a kind of finding",
 }

@@ -3,5 +3,5 @@
 Nothing is computed here that stands in a table, and nothing is drawn.
 
 Imports run from left to right: `collection`, `figures` > `device_time`, `document`, `read_tables` > `comparison`,
-`first_screen`, `folding`, `invariants`, `kernels`, `quality` > `causes` > `headlines`, `suggestions` > `record`.
+`first_screen`, `folding`, `invariants`, `kernels` > `causes` > `headlines`, `suggestions` > `record`.
 """

@@ -3,16 +3,18 @@
 import importlib
 import math
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from causeway import findings
 from causeway.core.files.source_names import shown_sources
+from causeway.core.formatting import name_in_sentence
+from causeway.core.queries import in_document
 from causeway.core.results import dataset_and_target, read_comparisons, read_searches, relative
 from causeway.core.schemas import Row
 from causeway.core.tables import read_json, read_table, table_metadata
-from causeway.core.vocabulary import MEMORY_STALL
+from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED
 from causeway.findings.causes import cause_findings, is_worth_saying
 from causeway.findings.comparison import comparison_findings
 from causeway.findings.device_time.efficiency import gpu_time_ns, little_memory_stall
@@ -20,10 +22,10 @@ from causeway.findings.device_time.facts_said import device_time_findings
 from causeway.findings.document import DatasetTime, summarise, with_steps
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan, plan_of_pair
+from causeway.findings.headlines import short
 from causeway.findings.kernels import variability_findings
-from causeway.findings.quality import quality_findings
 from causeway.findings.read_tables import ResultFiles, run_tables
-from causeway.findings.record import Analysis, Finding, findings_of
+from causeway.findings.record import Analysis, Evidence, Finding, findings_of, link_to
 
 for module in pkgutil.walk_packages(findings.__path__, f"{findings.__name__}."):
     importlib.import_module(module.name)  # what it makes findings from, it registers itself
@@ -50,6 +52,50 @@ def findings_document(files: ResultFiles, config_hash: str) -> dict[str, Any]:
         lines += [line for line in compared if line["dataset"] == name]
         lines += [line.as_json(name) for line in plan(facts)]
     return summarise(findings, _times(measured, efficiencies, qualities, steps), config_hash, lines)
+
+
+def quality_findings(quality: Row, shown: Mapping[str, str] | None = None) -> list[Finding]:
+    """Return one finding per export of a dataset's `quality.json` that could not be used, in the sheet's order.
+
+    Parameters
+    ----------
+    quality : mapping
+    shown : mapping of str to str or None
+        What to call each source, by `shown_sources` over all datasets of the analysis; over this one alone by default.
+    """
+    dataset = quality["dataset"]
+    document = f"{dataset}/quality.json"
+    names = shown or shown_sources(export["source"] for export in quality["exports"])
+    findings = []
+    for index, export in enumerate(quality["exports"]):
+        if export["status"] == "read":
+            continue
+        error = export.get("error") or {}
+        name = names[export["source"]]
+        source = short(name)
+        is_refused = export["status"] == "refused"
+        why = f": {error['found']}. {error['advice']}" if error else "."
+        degree = "could not be read and is in no result" if is_refused else "was read in part"
+        findings.append(
+            Finding(
+                dataset=dataset,
+                kind="quality",
+                key=export["export"],
+                subject=source,
+                quantity="inputs that were read",
+                headline=f"{source} {degree if is_refused else 'was read only in part'}.",
+                sentence=f"{name_in_sentence(name)} {degree}{why}",
+                verdict=SUPPORTED,
+                evidence=Evidence(
+                    table=document,
+                    query=in_document(document, "exports", index, "status", kind="text"),
+                    value=export["status"],
+                ),
+                link=link_to(dataset, "quality"),
+                suggestion=error.get("advice") or "See the data quality section for what was left out.",
+            )
+        )
+    return findings
 
 
 def _of_inputs(qualities: Sequence[Row]) -> list[Finding]:

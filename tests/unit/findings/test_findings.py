@@ -10,9 +10,9 @@ from made_results import NOTHING, analysis, cause, in_time, kernel, quality, sea
 from causeway.core.errors import TableError
 from causeway.core.tables import write_json
 from causeway.findings.causes import cause_findings, subject_of
+from causeway.findings.collection import quality_findings
 from causeway.findings.document import DatasetTime, is_small, summarise
 from causeway.findings.kernels import variability_findings
-from causeway.findings.quality import quality_findings
 from causeway.findings.record import Effect, Evidence, Worth
 
 SCHEMA = Path(__file__).resolve().parents[3] / "config" / "schemas" / "findings.schema.json"

@@ -6,8 +6,8 @@ import pytest
 from made_results import quality
 
 from causeway.core.files.source_names import shown_sources
+from causeway.findings.collection import quality_findings
 from causeway.findings.kernels import one_launch_findings
-from causeway.findings.quality import quality_findings
 from causeway.findings.record import Analysis
 
 CALLS = {"rank": 0, "ranges": "step *", "steps": 6, "empty": 0}

@@ -44,9 +44,27 @@ def test_what_counters_add_up_to_is_said_with_the_kernel_that_has_most(tmp_path)
 def test_what_kernels_reach_of_the_device_needs_no_durations(time, weight, memory, tmp_path):
     counters = {"sm_throughput": [0.8, 0.1, 0.6, 0.1], memory: [0.3, 0.9, 0.3, 0.9]}
     said = [text for question, text in answers(tmp_path, {}, counters | time) if question == "Of the device's peak"]
-    compute = "70" if not time else "65"  # means over the launches, or over their time
+    compute = "70" if not time else "65"  # medians of the launches, or means over their time
     assert f"gemm_kernel ({weight}): compute {compute} % of peak, memory 30 % of peak; bound by compute." in said
     assert len(said) == 2
+
+
+def test_a_warm_up_does_not_count_where_nothing_tells_how_long_it_ran(tmp_path):
+    """The mean of one launch of few blocks and of three that fill the device is what none of them reached."""
+    counters = {"configuration": [0] * 4, "occupancy_ratio": [0.14, 0.85, 0.86, 0.85]}
+    said = [text for question, text in answers(tmp_path, {}, counters) if question == "Of the device's peak"]
+    assert said == ["gemm_kernel (4 launches): occupancy 85 %."]
+
+
+def test_what_is_of_one_unit_of_the_device_does_not_add_up(tmp_path):
+    """`ncu --metrics smsp__sass_thread_inst_executed_op_fadd_pred_on` gives mean, most and least of the partitions."""
+    name = "smsp__sass_thread_inst_executed_op_fadd_pred_on"
+    per_unit = {f"{name}_{rollup}": [100.0, 0.0, 120.0, 0.0] for rollup in ("avg", "max", "min")}
+    counters = {**per_unit, f"{name}_sum": [8000.0, 0.0, 9600.0, 0.0]}
+    said = answers(tmp_path, dict.fromkeys(counters, "instructions"), counters)
+    assert [text for question, text in said if question == "What fills the time"] == [
+        f"{name}_sum: 17,600 instructions in all, 100 % in gemm_kernel."
+    ]
 
 
 def test_a_kernel_without_a_value_reaches_nothing_of_the_device(tmp_path):

@@ -128,6 +128,14 @@ def test_a_table_of_times_of_an_intel_tool_is_told_to_be_a_summary(tmp_path):
     assert "a summary of Intel's unitrace" in error["found"]
 
 
+def test_a_tally_of_iprof_is_told_to_be_a_summary(tmp_path):
+    rows = "  Name |   Time | Time(%) | Calls |\n  gemm | 1.15ms | 100.00% |     1 |\n"
+    text = f"Device profiling | 1 Hostnames | 1 Processes | 1 Threads | 1 Devices | 1 Subdevices | \n\n{rows}"
+    error = read(tmp_path, "iprof.txt", f"Max error: 0.000000\n\n{text}").error
+    assert "a tally of THAPI's iprof" in error["found"]
+    assert "unitrace --chrome-kernel-logging" in error["advice"]
+
+
 def test_ncu_with_a_blank_line_below_the_header_and_a_metric_that_is_not_there(tmp_path):
     rows = [
         ncu_row(0, "dram__throughput.avg.pct_of_peak_sustained_elapsed", "", "n/a"),

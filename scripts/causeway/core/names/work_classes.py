@@ -13,7 +13,7 @@ WORK = (
     ("attention", r"flash|fmha|attention|sdpa|paged(?!ata)|mha_|unified_attn|mla_"),
     (
         "convolution",
-        r"conv(?!ert)|winograd|wgrad|dgrad|implicit_gemm|cudnn_infer|[sh]cudnn|\d+cudnn|im2col|igemm_(?:fwd|bwd|wrw)_",
+        r"conv(?!ert)|winograd|wgrad|dgrad|implicit_gemm|cudnn_infer|[sh]cudnn|(?<![N\d])\d+cudnn|im2col|igemm_(?:fwd|bwd|wrw)_",
     ),
     (
         "matrix products",
@@ -43,7 +43,7 @@ WORK = (
 """Classes of work, the first whose pattern is in the name of the operator or the kernel."""
 _SURE = (
     ("attention", re.compile(WORK[0][1], re.IGNORECASE)),
-    ("matrix products", re.compile(r"^fused_moe|grouped_gemm", re.IGNORECASE)),
+    ("matrix products", re.compile(r"fused_moe_kernel|(?<![a-z])fmoe_|grouped_gemm", re.IGNORECASE)),
     ("embeddings", re.compile(r"embedding", re.IGNORECASE)),
     ("changes of layout", re.compile(r"n[cd]*hw_?to_?n[cd]*hw", re.IGNORECASE)),
     ("reductions", re.compile(r"^norm_?kernel|^__omp_offloading_\w*norm(?!al)", re.IGNORECASE)),

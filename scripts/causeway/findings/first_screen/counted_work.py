@@ -14,8 +14,9 @@ from causeway.findings.first_screen.run_facts import NOTICEABLE, RunTables, file
 @dataclass(frozen=True, kw_only=True)
 class PeakFact:
     """What a kernel reaches of its device, means over its time, 0 to 1; None where that was not measured. Without times
-    (`total_ns` 0) means over its launches. `levels` are the shares of each level of memory. `allowed` is the occupancy
-    that its launches can have at most, and `limited_by` what they need too much of for more.
+    (`total_ns` 0) medians of its launches, as nothing tells a warm-up from the work. `levels` are the shares of each
+    level of memory. `allowed` is the occupancy that its launches can have at most, and `limited_by` what they need too
+    much of for more.
     """
 
     kernel: str
@@ -63,7 +64,8 @@ def peak_facts(tables: RunTables, most: int) -> list[PeakFact]:
         if not any(columns[: len(PEAKS)]):
             continue
         weight = "gpu_time" if "gpu_time" in held else "1"
-        mean = f"sum({{0}} * {weight}) / sum({weight}) FILTER ({{0}} IS NOT NULL)"
+        # a mean of launches that nothing weighs would count a warm-up of few blocks as much as the work
+        mean = "median({0})" if weight == "1" else f"sum({{0}} * {weight}) / sum({weight}) FILTER ({{0}} IS NOT NULL)"
         shares = [f"{name} / 100" if name in PER_CENT else name for name in columns]
         means = ", ".join(mean.format(share) if share else "NULL" for share in shares)
         time = f"sum({weight if weight != '1' else '0'})"
@@ -106,6 +108,10 @@ def _counter_files(folder: Path) -> dict[str, str]:
     return {name: str(folder / f"{name}.parquet") for name in ("counters", "configurations", "kernels")}
 
 
+OF_UNITS = ("_avg", "_max", "_min")
+"""How counters end that are of one unit of a device, as Nsight Compute names them: those do not add up."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CounterFact:
     """What a counter of launches adds up to, its unit, and the kernel that has most of it, with its share."""
@@ -124,7 +130,7 @@ def counter_facts(tables: RunTables, most: int) -> list[CounterFact]:
     units = {name: unit for export in tables.capabilities for name, unit in export["values"].items()}
     facts = []
     for name, unit in units.items():
-        if not name.endswith("_sum") and unit not in ("bytes", "instructions"):
+        if not name.endswith("_sum") and (unit not in ("bytes", "instructions") or name.endswith(OF_UNITS)):
             continue
         sums: Counter[str] = Counter()
         for folder, capabilities in zip(tables.folders, tables.capabilities, strict=True):
@@ -149,19 +155,13 @@ def counter_means(tables: RunTables, most: int) -> list[tuple[str, str, float]]:
     means: list[tuple[str, str, float]] = []
     units = {name: unit for export in tables.capabilities for name, unit in export["values"].items() if unit != "ns"}
     for name, unit in sorted(units.items(), key=lambda pair: pair[1] != "percent"):
-        column = '"' + name.replace('"', '""') + '"'
-        sums = [
-            duckdb.execute(
-                f"SELECT sum(TRY_CAST({column} AS DOUBLE)), count(TRY_CAST({column} AS DOUBLE))"  # noqa: S608
-                " FROM read_parquet(?)",
-                [str(folder / "counters.parquet")],
-            ).fetchall()[0]
-            for folder, export in zip(tables.folders, tables.capabilities, strict=True)
-            if name in export["values"]
-        ]
-        launches = sum(count for _, count in sums)
-        if launches:
-            means.append((name, unit, math.fsum(total or 0.0 for total, _ in sums) / launches))
+        holders = zip(tables.folders, tables.capabilities, strict=True)
+        files = [str(folder / "counters.parquet") for folder, export in holders if name in export["values"]]
+        number = 'TRY_CAST("' + name.replace('"', '""') + '" AS DOUBLE)'
+        query = f"SELECT avg({number}) FROM read_parquet(?, union_by_name => true)"  # noqa: S608
+        ((mean,),) = duckdb.execute(query, [files]).fetchall()
+        if mean is not None:
+            means.append((name, unit, mean))
         if len(means) == most:
             break
     return means

@@ -308,6 +308,7 @@ UNFIT = (
     "overlapping_launches",
     "end_before_start",
     "dropped_events",
+    "repeated_events",
 )
 """Issues of quality that make a recording unfit for a question, the gravest first."""
 FROM_ONE = (SAME_RECORDING, "unrecorded_steps", "end_before_start")

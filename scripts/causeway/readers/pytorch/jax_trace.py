@@ -25,7 +25,7 @@ from causeway.readers.common.options import Options
 from causeway.readers.containers.chrome_json import Event, TraceText
 from causeway.readers.detect import detect
 from causeway.readers.pytorch.event_fields import ArgumentDecoder, ThreadNumbers, spans_ns
-from causeway.readers.pytorch.refusals import no_launch, other_writer
+from causeway.readers.pytorch.refusals import no_launch, other_writer, without_times
 from causeway.readers.sink.sink import Sink
 
 BATCH = 1 << 13
@@ -68,7 +68,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         raise ExportError(options.source, problem, 'JSON with "traceEvents"', advice) from None
     failure = ExportError(options.source, cut, "a complete trace", "Copy it again.") if cut else None
     if not sink.n_launches:
-        problem, advice = other_writer(path) or no_launch("no_torch_events")
+        problem, advice = without_times(sink.issues.left_out) or other_writer(path) or no_launch("no_torch_events")
         raise failure or ExportError(options.source, problem, "events of category kernel", advice)
     if failure:
         raise failure

@@ -39,6 +39,7 @@ from causeway.readers.pytorch.event_fields import (
     stated_size,
     times_ns,
 )
+from causeway.readers.pytorch.foreign_events import ForeignEvents
 from causeway.readers.pytorch.operator_events import (
     AS_WRITTEN,
     COMPILES,
@@ -48,7 +49,6 @@ from causeway.readers.pytorch.operator_events import (
     OperatorCodes,
     are_annotations,
 )
-from causeway.readers.pytorch.paddle_events import PaddleEvents
 from causeway.readers.pytorch.range_counters import RangeCounters
 from causeway.readers.pytorch.refusals import UnreadEvents, without_kernel
 from causeway.readers.pytorch.synchronisation_events import kind_of, stream_or_event
@@ -92,7 +92,7 @@ class KinetoReader:
         self.map = column_map("kineto")
         self.text = TraceText(path, set(self.map["top_level"]), options.progress().at)
         sink.at_close.callback(self.text.close)
-        self.paddle = PaddleEvents(self.map["paddle_categories"])
+        self.foreign = ForeignEvents(self.map["paddle_categories"])
         self.kinds: dict[str | None, str | None] = {}  # category as written -> what it gives
         self.processes = TraceProcesses(sink.processes, self.kinds)
         self.pending: dict[str, list[Event]] = {}
@@ -164,8 +164,8 @@ class KinetoReader:
             if len(kinds) > MOST_CATEGORIES:
                 kinds.clear()
             categories = {event.cat for event in events}
-            if not categories.isdisjoint(self.map["paddle_categories"]):
-                self.paddle.turn(events)
+            if self.foreign.are_in(categories):
+                self.foreign.turn(events)
                 categories = {event.cat for event in events}
             for category in categories - kinds.keys():
                 kinds[category] = self.map["categories"].get((category or "").lower())

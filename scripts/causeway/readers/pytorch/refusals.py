@@ -17,9 +17,6 @@ from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.known_contents import known_content
 from causeway.readers.containers.chrome_json import TraceText
 
-OF_UNITRACE = "gpu_op"
-"""Category of kernels of unitrace, whose calls have Kineto's category of operators."""
-
 OF_TIMES = ("no_time", "implausible_time", "end_before_start")
 """Issues by which a launch is lost for its times."""
 MOST_LISTED = 6
@@ -105,6 +102,15 @@ def _has(args: msgspec.Raw | dict | None, name: str) -> bool:
     return name in args if isinstance(args, dict) else f'"{name}"'.encode() in bytes(args or b"")
 
 
+def without_times(left_out: Mapping[str, int]) -> tuple[str, str] | None:
+    """Return what is said, and what to do, of launches that are left out for their times, by the kind of issue; None
+    where there is none.
+    """
+    untimed = sum(count for kind, count in left_out.items() if kind in OF_TIMES)
+    problem = f"none of its {untimed:,} GPU kernels has times that can be: ts and dur count microseconds"
+    return (problem, "Are they nanoseconds? Then divide them by 1,000, or export again.") if untimed else None
+
+
 def without_kernel(
     source: str,
     text: TraceText,
@@ -150,13 +156,9 @@ def without_kernel(
         advice = "Calls of the GPU were traced, but no kernel: check that work runs while the profiler records."
     if any(categories[category] == "launches" for category in incomplete):
         advice = "Write each as one event with ts and dur (ph X), or as a begin and an end (B, E) on one thread."
-    if untimed := sum(count for kind, count in left_out.items() if kind in OF_TIMES):
-        problem = f"none of its {untimed:,} GPU kernels has times that can be: ts and dur count microseconds"
-        advice = "Are they nanoseconds? Then divide them by 1,000, or export again."
+    problem, advice = without_times(left_out) or (problem, advice)
     if not any(kinds.values()):
         problem, advice = no_launch("no_torch_events" if text.lists else "no_list")
-    if OF_UNITRACE in kinds:
-        problem, advice = no_launch("unitrace")
     if text.damaged:
         problem = f"the text is damaged after {text.first_damage:,} characters: {text.damaged:,} events"
         problem += " could not be parsed, and of the others none is of a GPU kernel"

@@ -43,6 +43,11 @@ def test_names_of_kernels_keep_what_tells_them_apart(name, said):
         ("quantize_with_block_size", "vllm::moe_forward", "compute", "quantisation"),
         ("routingIndicesHistogramKernel", "vllm::moe_forward", "compute", "routing of experts"),
         ("finalizeKernelVecLoad", "vllm::moe_forward", "compute", "routing of experts"),
+        ("aiter_fused_moe_kernel_bf16", "vllm::rocm_aiter_fused_moe", "compute", "matrix products"),
+        ("_ZN5aiter42fmoe_bf16_pertokenFp8_g1u1_vs_silu_1tg_32x320E", None, "compute", "matrix products"),
+        ("moe_align_block_size_kernel", None, "compute", "routing of experts"),
+        ("_ZN5cudnn21bn_bw_1C11_kernel_new", None, "compute", "normalisation"),
+        ("volta_h884cudnn_256x64_ldg8_relu_exp_small_nhwc_tn_v1", None, "compute", "convolution"),
     ],
 )
 def test_kernels_are_told_by_their_work(name, operator, kind, work):

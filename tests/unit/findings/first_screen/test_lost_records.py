@@ -189,3 +189,11 @@ def test_what_is_told_of_whole_recordings_is_a_share_of_them():
     alike = run_words.gain_of(lost, run(whole_ns=1001 * MS))
     assert "the recording" not in alike
     assert run_words.gain_of(lost, run()).startswith("Without this and the waits that it causes")
+
+
+def test_events_that_equal_others_are_said_as_they_count_once():
+    """72 kernels that all begin at 0 were 5, without a word."""
+    given = tables()
+    given = replace(given, quality=given.quality | {"issues": [{"kind": "repeated_events", "count": 67}]})
+    (fact,) = recording_facts(given)
+    assert of_recording(fact) == "67 events equal another one in every column, times included: such count once."

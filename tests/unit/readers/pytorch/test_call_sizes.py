@@ -11,8 +11,8 @@ import pytest
 from reading import Read, write_trace
 
 from causeway.readers.common.constants import NULL
-from causeway.readers.pytorch import kineto, waiting_events
-from causeway.readers.pytorch.waiting_events import WaitingEvents
+from causeway.readers.pytorch import call_sizes, kineto
+from causeway.readers.pytorch.call_sizes import WaitingEvents
 
 DEVICE = {"device": 2, "stream": 0}
 
@@ -129,7 +129,7 @@ def test_calls_that_are_few_are_taken_before_a_full_batch_of_launches(tmp_path, 
 
 @pytest.mark.parametrize("window", [8, 64, 1 << 16])
 def test_pairs_are_those_that_a_search_of_all_finds(tmp_path, monkeypatch, window):
-    monkeypatch.setattr(waiting_events, "WINDOW_ROWS", window)
+    monkeypatch.setattr(call_sizes, "WINDOW_ROWS", window)
     draw = random.Random(7)
     for trial in range(20):
         calls = []

@@ -87,18 +87,6 @@ def test_a_trace_of_calls_alone_is_not_told_to_trace_the_gpu(tmp_path):
     assert read.error["advice"].startswith("Calls of the GPU were traced, but no kernel")
 
 
-def test_a_trace_of_unitrace_is_named(tmp_path):
-    """Its calls have the category of PyTorch's operators."""
-    events = [
-        {"ph": "X", "tid": 3, "pid": 3, "name": "zeCommandListAppendLaunchKernel", "cat": "cpu_op", "ts": 1, "dur": 2},
-        {"ph": "X", "tid": 1, "pid": 4, "name": "gemm[SIMD32 {8; 1; 1}]", "cat": "gpu_op", "ts": 4.5, "dur": 55.125},
-    ]
-    read = Read(write_trace(tmp_path / "t.json", events), tmp_path / "e")
-    assert read.status == "refused"
-    assert read.error["found"] == "it is a trace of Intel's unitrace, which is not read"
-    assert "ProfilerActivity" not in read.error["advice"]
-
-
 KEY_AVERAGES = """\
 STAGE:2024-01-01 ActivityProfilerController.cpp:312] Completed Stage: Collection
 -------------------------  ------------  ------------  ------------

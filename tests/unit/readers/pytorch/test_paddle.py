@@ -7,7 +7,7 @@ import pytest
 from reading import Read, kernel, write_trace
 
 from causeway.readers.containers.chrome_json import Event
-from causeway.readers.pytorch.paddle_events import PaddleEvents
+from causeway.readers.pytorch.foreign_events import ForeignEvents
 
 START_US = 1_650_000_000_000_000
 LENGTHS_NS = (12_000, 15_815, 999_999, 1_000_001, 2_345_678, 16_777_217, 73_123_456_789)
@@ -92,9 +92,6 @@ def test_the_operator_around_the_call_is_that_of_the_launch(tmp_path):
         ("k[12.000 us]", "12.000", "k"),
         ("k[12.000 us]", 12, "k"),
         ("k[0.012 ms]", "12.499", "k"),
-        ("k[0.012 ms]", "12.502", None),
-        ("k[12.000 us]", "12.002", None),
-        ("k[12.000 us]", None, None),
         ("k[12 us]", 12, None),
         ("k[12.000 us] ", 12, None),
         ("k[12.000 s]", "12000000.000", None),
@@ -103,9 +100,9 @@ def test_the_operator_around_the_call_is_that_of_the_launch(tmp_path):
         (5, 12, None),
     ],
 )
-def test_only_an_ending_that_is_the_duration_is_taken_off(name, dur, plain):
+def test_only_an_ending_that_is_a_duration_is_taken_off(name, dur, plain):
     one = Event(ph="X", cat="Kernel", name=name, tid="9(C++)", dur=dur)
-    PaddleEvents({"Kernel": "kernel"}).turn([one])
+    ForeignEvents({"Kernel": "kernel"}).turn([one])
     expected = ("Kernel", name, "9(C++)") if plain is None else ("kernel", plain, 9)
     assert (one.cat, one.name, one.tid) == expected
 

@@ -59,6 +59,10 @@ FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
         " a gap may be that."
     ),
     "dropped_events": lambda fact: "The profiler reports lost events: sums are lower bounds.",
+    "repeated_events": lambda fact: (
+        f"{counted(fact.count, 'event')} {'equals' if fact.count == 1 else 'equal'} another one in every column, times"
+        " included: such count once."
+    ),
     "too_fast": lambda fact: (
         f"{count(fact.count)} of {counted(fact.of, 'copy')} {'is' if fact.count == 1 else 'are'} faster than can be:"
         " sizes or times are wrong."

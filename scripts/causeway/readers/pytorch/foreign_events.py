@@ -1,0 +1,79 @@
+"""Events of other profilers that write traces in Kineto's form, with categories and names of their own.
+
+PaddlePaddle: each name ends in the event's duration: `gemm[12.000 us]`, until PaddlePaddle 2.3 `gemm[0.012 ms]`; the
+rest of the name is what Kineto has. A thread's number is followed by the language: `4711(C++)`. Source:
+paddle/fluid/platform/profiler/chrometracing_logger.cc.
+
+Intel's unitrace: work of devices is `gpu_op`, and calls of the host have the category of PyTorch's operators. A
+kernel's name ends in what its launch was given, `gemm[SIMD32 {8; 1; 1} {256; 1; 1}]`, that of a copy in its bytes,
+`zeCommandListAppendMemoryCopy(M2D)[4096]`. Source: pti-gpu, tools/unitrace/src/levelzero/ze_collector.h.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from causeway.readers.containers.chrome_json import Event
+
+LONGEST_ENDING = 40
+"""Characters at the end of a name that may be a duration."""
+
+OF_UNITRACE = "gpu_op"
+_ENDING = re.compile(r"\[[0-9]{1,12}\.[0-9]{1,6} [um]s\]\Z")
+_THREAD = re.compile(r"([0-9]{1,18})\((?:C\+\+|Python)\)")
+_CALL = re.compile(
+    r"(?:ze|cl|ur|pi)[A-Z]\w*?(?:(Copy|cpy|ReadBuffer|WriteBuffer)|(Fill)|\b)\w*(?:\(\w+\))?(?:\[(\d{1,18}))?"
+)
+_SHAPE = re.compile(r"\[SIMD\w{1,9} " + " ".join([r"\{(\d{1,18}); (\d{1,18}); (\d{1,18})\}"] * 2) + r"\]\Z")
+
+
+class ForeignEvents:
+    """Turn events of other profilers into those of Kineto.
+
+    Parameters
+    ----------
+    categories : mapping of str to str
+        PaddlePaddle's category, as it is written -> Kineto's.
+    """
+
+    def __init__(self, categories: Mapping[str, str]) -> None:
+        self._categories = categories
+        self._of_unitrace = False
+
+    def are_in(self, categories: Collection[str | None]) -> bool:
+        """Return whether events of these categories may be of another profiler."""
+        self._of_unitrace = self._of_unitrace or OF_UNITRACE in categories
+        return self._of_unitrace or not self._categories.keys().isdisjoint(categories)
+
+    def turn(self, events: Sequence[Event]) -> None:
+        """Change those events whose category and name are another profiler's: category, name, thread and arguments."""
+        for event in events:
+            if isinstance(event.name, str):
+                if self._of_unitrace:
+                    _turn_unitrace(event, event.name)
+                elif event.cat in self._categories:
+                    self._turn_paddle(event, event.name)
+
+    def _turn_paddle(self, event: Event, name: str) -> None:
+        if ending := _ENDING.search(name, max(0, len(name) - LONGEST_ENDING)):
+            event.cat = self._categories[event.cat or ""]
+            event.name = name[: ending.start()]
+            if isinstance(event.tid, str) and (thread := _THREAD.fullmatch(event.tid)):
+                event.tid = int(thread[1])
+
+
+def _turn_unitrace(event: Event, name: str) -> None:
+    """Turn work of a device, and calls; barriers, in which a device waits, stay of a category that is not read."""
+    call = _CALL.match(name)
+    if event.cat == "cpu_op" and call:
+        event.cat = "xpu_driver"
+    elif event.cat == OF_UNITRACE and call is None:
+        event.cat = "kernel"
+        if shape := _SHAPE.search(name):
+            sizes = list(map(int, shape.groups()))
+            event.name = name[: shape.start()]
+            event.args = msgspec.Raw(msgspec.json.encode({"grid": sizes[:3], "block": sizes[3:]}))
+    elif event.cat == OF_UNITRACE and call and (call[1] or call[2]):
+        event.cat = "gpu_memcpy" if call[1] else "gpu_memset"
+        event.args = msgspec.Raw(msgspec.json.encode({"bytes": int(call[3])} if call[3] else {}))
