@@ -334,18 +334,13 @@ def _waits(tables: RunTables) -> tuple[str, int] | None:
     """Return the call with which the host waits for a device most often, and how often; None where it never does."""
     import duckdb
 
-    counts: Counter[str] = Counter()
-    for folder in tables.folders:
-        path = folder / "calls.parquet"
-        if path.is_file():
-            for name, rows in duckdb.execute(
-                "SELECT name::VARCHAR, count(*) FROM read_parquet(?) WHERE regexp_matches(name::VARCHAR,"
-                " '(Device|Stream|Ctx|Context|Event)Synchronize|^(cuda|hip|cu)Memcpy')"
-                " AND NOT contains(name::VARCHAR, 'Async') GROUP BY ALL",
-                [str(path)],
-            ).fetchall():
-                counts[name] += rows
-    return max(counts.items(), key=lambda call: (call[1], call[0])) if counts else None
+    paths = [str(path) for folder in tables.folders if (path := folder / "calls.parquet").is_file()]
+    counted = (
+        "SELECT name::VARCHAR, count(*) FROM read_parquet(?) WHERE regexp_matches(name::VARCHAR,"
+        " '(Device|Stream|Ctx|Context|Event)Synchronize|^(cuda|hip|cu)Memcpy')"
+        " AND NOT contains(name::VARCHAR, 'Async') GROUP BY ALL ORDER BY 2 DESC, 1 DESC LIMIT 1"
+    )
+    return duckdb.execute(counted, [paths]).fetchone() if paths else None
 
 
 def _copies(tables: RunTables) -> list[CopiesFact]:
