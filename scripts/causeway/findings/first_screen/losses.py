@@ -393,17 +393,14 @@ def host_memory(folders: Sequence[Path]) -> Counter[tuple[int, str, int, int]]:
     import duckdb
 
     memory: Counter[tuple[int, str, int, int]] = Counter()
-    for folder in folders:
-        path = folder / "transfers.parquet"
-        if path.is_file():
-            for kind, source, target, rank, device, ns in duckdb.execute(
-                "SELECT copy_kind, src_kind, dst_kind, rank, device, sum(duration_ns)::BIGINT FROM read_parquet(?)"
-                " GROUP BY ALL",
-                [str(path)],
-            ).fetchall():
-                host = source if kind == 1 else target if kind == 2 else None
-                if host is not None:
-                    memory[kind, MEMORY_KINDS.get(host, "unknown"), rank, device] += ns
+    paths = [str(path) for folder in folders if (path := folder / "transfers.parquet").is_file()]
+    summed = (
+        "SELECT copy_kind, src_kind, dst_kind, rank, device, sum(duration_ns)::BIGINT FROM read_parquet(?) GROUP BY ALL"
+    )
+    for kind, source, target, rank, device, ns in duckdb.execute(summed, [paths]).fetchall() if paths else ():
+        host = source if kind == 1 else target if kind == 2 else None
+        if host is not None:
+            memory[kind, MEMORY_KINDS.get(host, "unknown"), rank, device] += ns
     return memory
 
 
