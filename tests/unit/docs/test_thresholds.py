@@ -101,7 +101,7 @@ NO_THRESHOLDS = {
     "readers/pytorch/operator_events.py": "MOST_CHARS MOST_NAMES",
     "readers/sink/event_times.py": "DAY_NS",
     "levels/explorer/tiles.py": "TILE_CELLS BLOCK_ROWS TILE_LAUNCHES LEVEL",
-    "levels/explorer/path_time.py": "GROUPS_HELD",
+    "levels/explorer/path_time.py": "ROWS_HELD",
     "waiting/explain_waiting.py": "RUN",
     "waiting/find_critical_paths.py": "GROUP_ROWS",
     "levels/pyramid/build.py": "LEAST_BYTES CELL_COST SPARE",

@@ -555,9 +555,9 @@ def _write_part(
     """Write the row groups of some ranks of the dataset; return the rank of each row group."""
     sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
     groups = list(enumerate(pairwise(np.cumsum([0, *sizes]).tolist())))
-    read = functools.lru_cache(maxsize=1)(
-        lambda group, columns: file.read_row_group(group, list(columns) if columns else None)
-    )
+    # neighbouring ranks share a row group: it is decoded once for all of them
+    whole = functools.lru_cache(maxsize=1)(file.read_row_group)
+    some = functools.lru_cache(maxsize=4)(lambda group, columns: file.read_row_group(group, list(columns)))
     written = []
     with TableWriter(path, "features", [*SCHEMAS["kept"], *fields]) as writer:
         for rank, low, high in spans:
@@ -565,7 +565,8 @@ def _write_part(
             def pieces(*columns: str, low: int = low, high: int = high) -> Iterator[pa.Table]:
                 for group, (begin, end) in groups:
                     if begin < high and end > low:
-                        yield read(group, columns).slice(max(low - begin, 0), min(high, end) - max(low, begin))
+                        table = some(group, columns) if columns else whole(group)
+                        yield table.slice(max(low - begin, 0), min(high, end) - max(low, begin))
 
             features = context.of(rank, pieces) if context else {}
             begin = 0

@@ -332,16 +332,13 @@ def _waits(tables: RunTables) -> tuple[str, int] | None:
     """Return the call with which the host waits for a device most often, and how often; None where it never does."""
     import duckdb
 
-    counts: Counter[str] = Counter()
-    for path in files_of(tables.folders, "calls"):
-        rows = duckdb.execute(
-            "SELECT name::VARCHAR, count(*) FROM read_parquet(?) WHERE regexp_matches(name::VARCHAR,"
-            " '(Device|Stream|Ctx|Context|Event)Synchronize|^(cuda|hip|cu)Memcpy')"
-            " AND NOT contains(name::VARCHAR, 'Async') GROUP BY ALL",
-            [str(path)],
-        ).fetchall()
-        counts.update(dict(rows))
-    return max(counts.items(), key=lambda call: (call[1], call[0]), default=None)
+    paths = [str(path) for path in files_of(tables.folders, "calls")]
+    counted = (
+        "SELECT name::VARCHAR, count(*) FROM read_parquet(?) WHERE regexp_matches(name::VARCHAR,"
+        " '(Device|Stream|Ctx|Context|Event)Synchronize|^(cuda|hip|cu)Memcpy')"
+        " AND NOT contains(name::VARCHAR, 'Async') GROUP BY ALL ORDER BY 2 DESC, 1 DESC LIMIT 1"
+    )
+    return duckdb.execute(counted, [paths]).fetchone() if paths else None
 
 
 def _copies(tables: RunTables) -> list[CopiesFact]:
@@ -392,14 +389,14 @@ def host_memory(folders: Sequence[Path]) -> Counter[tuple[int, str, int, int]]:
     import duckdb
 
     memory: Counter[tuple[int, str, int, int]] = Counter()
-    sums = (
+    paths = [str(path) for path in files_of(folders, "transfers")]
+    summed = (
         "SELECT copy_kind, src_kind, dst_kind, rank, device, sum(duration_ns)::BIGINT FROM read_parquet(?) GROUP BY ALL"
     )
-    for path in files_of(folders, "transfers"):
-        for kind, source, target, rank, device, ns in duckdb.execute(sums, [str(path)]).fetchall():
-            host = source if kind == 1 else target if kind == 2 else None
-            if host is not None:
-                memory[kind, MEMORY_KINDS.get(host, "unknown"), rank, device] += ns
+    for kind, source, target, rank, device, ns in duckdb.execute(summed, [paths]).fetchall() if paths else ():
+        host = source if kind == 1 else target if kind == 2 else None
+        if host is not None:
+            memory[kind, MEMORY_KINDS.get(host, "unknown"), rank, device] += ns
     return memory
 
 

@@ -376,8 +376,9 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
     least = NOTICEABLE * run.elapsed_ns
     groups: dict[tuple[str, bool, bool, str | None], list[tuple[Any, ...]]] = defaultdict(list)
     medians = {row["short_name"]: (row["value_median"], row["launches"]) for row in tables.kernels}
+    launched, copied = (_with_long(tables.folders, name, least) for name in ("launches", "transfers"))
     for folder in tables.folders:
-        if (folder / "launches.parquet").is_file():
+        if folder in launched:
             rows = duckdb.execute(
                 "SELECT start_ns, duration_ns, rank, device, configuration, n, q[2], q[3] + $fence * (q[3] - q[1]),"
                 " larger FROM read_parquet($path) LEFT JOIN (SELECT configuration, count(*) AS n,"
@@ -409,7 +410,7 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
                     continue
                 event = duration, tables.moment(folder, start), (rank, device), None, round(median), None
                 groups[name, False, kind == "communication", None].append(event)
-        if (folder / "transfers.parquet").is_file():
+        if folder in copied:
             rows = duckdb.execute(
                 "SELECT start_ns, duration_ns, rank, device, copy_kind, bytes, src_kind, dst_kind, median, size, n FROM"
                 " read_parquet($path) JOIN (SELECT copy_kind, median(duration_ns) AS median, quantile_disc(bytes, 0.5)"
@@ -446,6 +447,18 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
             )
         )
     return sorted(facts, key=lambda fact: (-fact.total_ns, fact.what))
+
+
+def _with_long(folders: Sequence[Path], name: str, least: float) -> set[Path]:
+    """Return the exports whose table holds rows of a duration or more, ns: one query of all of them takes less than one
+    for each of those without any.
+    """
+    import duckdb
+
+    paths = [str(path) for folder in folders if (path := folder / f"{name}.parquet").is_file()]
+    long = "SELECT DISTINCT filename FROM read_parquet(?, filename = true) WHERE duration_ns >= ?"
+    rows = duckdb.execute(long, [paths, least]).fetchall() if paths else []
+    return {Path(path).parent for (path,) in rows}
 
 
 def slow_step_facts(tables: RunTables, run: RunFact) -> list[SlowStepsFact]:

@@ -1,5 +1,6 @@
 """What a run is: its devices, its steps, how its time splits, and whether its recording is fit to say so."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -250,16 +251,17 @@ def _devices(folders: Sequence[Path]) -> list[Row]:
     """Return the rows of all `devices` of a dataset that did work."""
     import duckdb
 
+    launches = [str(path) for folder in folders if (path := folder / "launches.parquet").is_file()]
+    used: dict[Path, set[tuple[int, int]]] = defaultdict(set)
+    if launches:
+        triples = "SELECT DISTINCT filename, rank, device FROM read_parquet(?, filename = true)"  # streamed
+        for path, rank, device in duckdb.execute(triples, [launches]).fetchall():
+            used[Path(path).parent].add((rank, device))
     devices = []
     for folder in folders:
-        if not (folder / "devices.parquet").is_file():
-            continue
-        rows = read_table(folder / "devices.parquet", "devices").to_pylist()
-        used = set()
-        if (folder / "launches.parquet").is_file():
-            pairs = "SELECT DISTINCT rank, device FROM read_parquet(?)"  # streamed: launches may be many millions
-            used = set(duckdb.execute(pairs, [str(folder / "launches.parquet")]).fetchall())
-        devices += [row for row in rows if not used or (row["rank"], row["device"]) in used]
+        if (folder / "devices.parquet").is_file():
+            rows = read_table(folder / "devices.parquet", "devices").to_pylist()
+            devices += [row for row in rows if folder not in used or (row["rank"], row["device"]) in used[folder]]
     return devices
 
 

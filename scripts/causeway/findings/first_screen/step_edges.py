@@ -2,7 +2,7 @@
 the work of its ranks, so that no share of it holds this time of the first and of the last one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from causeway.core.vocabulary import HOST_KINDS, form_of, without_numbers
@@ -27,19 +27,22 @@ class EdgeFact:
     begins: bool
     ns: int
     inside_ns: int
-    detail: str | None
+    detail: str | None = None
 
 
 def edge_facts(tables: RunTables, run: RunFact) -> list[EdgeFact]:
     """Return the longest such time of a run, if it is a hundredth of the run or more."""
-    facts = [fact for folder in tables.folders for fact in _of_export(tables, folder, run)]
-    longest = max(facts, key=lambda fact: (fact.ns, fact.step), default=None)
-    return [longest] if longest is not None and longest.ns >= NOTICEABLE * run.elapsed_ns else []
+    facts = [(fact, folder, window) for folder in tables.folders for fact, window in _of_export(tables, folder, run)]
+    longest = max(facts, key=lambda each: (each[0].ns, each[0].step), default=None)
+    if longest is None or longest[0].ns < NOTICEABLE * run.elapsed_ns:
+        return []
+    fact, folder, window = longest
+    return [replace(fact, detail=innermost(folder, fact.rank, window))]
 
 
-def _of_export(tables: RunTables, folder: Path, run: RunFact) -> list[EdgeFact]:
+def _of_export(tables: RunTables, folder: Path, run: RunFact) -> list[tuple[EdgeFact, tuple[int, int]]]:
     """Return the times before the first and behind the last work of each rank of an export, in the range that best
-    names a step.
+    names a step, without what the host does, and from when to when each is on the export's own clock, ns.
     """
     import duckdb
 
@@ -67,19 +70,11 @@ def _of_export(tables: RunTables, folder: Path, run: RunFact) -> list[EdgeFact]:
             if steps:
                 name, start, end = min(steps)[1]
                 window = (start, first) if begins else (last, end)
-                detail = innermost(folder, rank, window)
                 since_begin_ns = tables.moment(folder, moment)
                 beyond_ns = since_begin_ns if begins else run.elapsed_ns - since_begin_ns
-                facts.append(
-                    EdgeFact(
-                        step=name,
-                        rank=rank,
-                        begins=begins,
-                        ns=window[1] - window[0],
-                        inside_ns=min(max(beyond_ns, 0), window[1] - window[0]),
-                        detail=detail,
-                    )
-                )
+                inside_ns = min(max(beyond_ns, 0), window[1] - window[0])
+                fact = EdgeFact(step=name, rank=rank, begins=begins, ns=window[1] - window[0], inside_ns=inside_ns)
+                facts.append((fact, window))
     return facts
 
 

@@ -488,13 +488,18 @@ FEWEST_IN_HALF = 3
 HALVES = (
     "WITH spans AS (SELECT rank, device, min(start_ns) AS began, max(start_ns) AS ended FROM read_parquet($launches)"
     " GROUP BY rank, device), halves AS (SELECT rank, device, configuration, 2 * start_ns >= began + ended AS is_late,"
-    " count(*) AS n, sum(duration_ns) AS ns, avg(ln(greatest(duration_ns, 1))) AS log FROM read_parquet($launches)"
-    " JOIN spans USING (rank, device) GROUP BY ALL), each AS (SELECT rank, device, sum(ns) AS total,"
-    " any_value(n) FILTER (is_late) AS n, any_value(ns / n) FILTER (is_late) - any_value(ns / n) FILTER (NOT is_late)"
+    " count(*) AS n, sum(duration_ns) AS ns, avg(ln(greatest(duration_ns, 1))) AS log,"
+    " parse_dirpath(any_value(filename)) AS folder FROM read_parquet($launches, filename = true)"
+    " JOIN spans USING (rank, device) GROUP BY rank, device, configuration, is_late), classes AS"
+    " (SELECT parse_dirpath(c.filename) AS folder, configuration, class::VARCHAR AS class"
+    " FROM read_parquet($configurations, filename = true) c JOIN read_parquet($kernels, filename = true) k"
+    " ON c.kernel = k.kernel AND parse_dirpath(c.filename) = parse_dirpath(k.filename)), each AS (SELECT folder, rank,"
+    " device, sum(ns) AS total, any_value(n) FILTER (is_late) AS n, any_value(ns / n) FILTER (is_late)"
+    " - any_value(ns / n) FILTER (NOT is_late)"
     " AS more, exp(any_value(log) FILTER (is_late) - any_value(log) FILTER (NOT is_late)) AS times, count(*) = 2 AND"
-    " min(n) >= {fewest} AS is_compared FROM halves JOIN read_parquet($configurations) c USING (configuration)"
-    " JOIN read_parquet($kernels) k USING (kernel) WHERE k.class::VARCHAR <> $class"
-    " GROUP BY rank, device, configuration) SELECT rank, device, any_value(began), any_value(ended),"
+    " min(n) >= {fewest} AS is_compared FROM halves JOIN classes USING (folder, configuration) WHERE class <> $class"
+    " GROUP BY rank, device, configuration, folder) SELECT any_value(folder), rank, device, any_value(began),"
+    " any_value(ended),"
     " median(times) FILTER (is_compared), sum(n * more) FILTER (is_compared) FROM each JOIN spans USING (rank, device)"
     " GROUP BY rank, device"
     " HAVING count(*) FILTER (is_compared) > 1 AND sum(total) FILTER (is_compared) >= {most} * sum(total)"
@@ -510,18 +515,21 @@ def drift_fact(tables: RunTables, run: RunFact) -> DriftFact | None:
     hundredth of the run or more; None else.
     """
     query = HALVES.format(fewest=FEWEST_IN_HALF, most=MOST_RETURN, least=LEAST_TREND, alike=ALIKE)
+    folders = [folder for folder in tables.folders if tables.is_timed and (folder / "launches.parquet").is_file()]
+    if not folders:
+        return None
+    names = ("launches", "configurations", "kernels")
+    given = {name: [str(folder / f"{name}.parquet") for folder in folders] for name in names}
     facts = []
-    with closing(bounded_database()) as base:  # one for all: to open it costs more than a query of a small export
-        for folder in tables.folders if tables.is_timed else ():
-            if not (folder / "launches.parquet").is_file():
-                continue
-            given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
-            for rank, device, begin, end, times, cost in base.execute(
-                query, given | {"class": COMMUNICATION_KERNEL}
-            ).fetchall():
-                tenth = (end - begin) // 10
-                clock = _clock(folder, rank, device, (begin, begin + tenth), (end - tenth, end), True)
-                facts.append(DriftFact(rank=rank, device=device, times=times, cost_ns=round(cost), clock=clock))
+    with closing(
+        bounded_database()
+    ) as base:  # one query for all: of a small export its plan takes longer than its rows
+        for folder, rank, device, begin, end, times, cost in base.execute(
+            query, given | {"class": COMMUNICATION_KERNEL}
+        ).fetchall():
+            tenth = (end - begin) // 10
+            clock = _clock(Path(folder), rank, device, (begin, begin + tenth), (end - tenth, end), True)
+            facts.append(DriftFact(rank=rank, device=device, times=times, cost_ns=round(cost), clock=clock))
     facts = [fact for fact in facts if fact.cost_ns >= NOTICEABLE * run.elapsed_ns]
     most = max(facts, key=lambda fact: (fact.cost_ns, -fact.rank, -fact.device), default=None)
     return replace(most, devices=len(facts)) if most is not None else None

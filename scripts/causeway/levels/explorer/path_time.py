@@ -15,8 +15,8 @@ from causeway.core.tables import SCHEMAS, open_table
 PATH = {f"critical path: {kind}": f"share of the critical path: {words}" for kind, words in PATH_KINDS.items()}
 """Metrics of a tile: their names and meanings, in the order of `PATH_KINDS`."""
 START = SCHEMAS["path_pieces"].get_field_index("start_ns")
-GROUPS_HELD = 64
-"""Row groups that are kept once read: neighbouring tiles of some ranks ask for the same ones."""
+ROWS_HELD = 1 << 21
+"""Rows of row groups that are kept once read: tiles of many widths ask for the same ones."""
 
 
 class PathPieces:
@@ -31,6 +31,7 @@ class PathPieces:
     def __init__(self, path: Path | None) -> None:
         self._groups: dict[int, list[tuple[int, int]]] = {}
         self._held: OrderedDict[int, tuple[np.ndarray, np.ndarray]] = OrderedDict()
+        self._rows_held = 0
         self._file = open_table(path, "path_pieces") if path else None
         if self._file is not None:
             for group in range(self._file.metadata.num_row_groups):
@@ -82,8 +83,10 @@ class PathPieces:
         start = table.column("start_ns").to_numpy()
         kinds = pc.index_in(table.column("kind").combine_chunks(), pa.array(list(PATH_KINDS))).to_numpy()
         self._held[group] = np.append(start, start[-1] + table.column("duration_ns")[-1].as_py()), kinds
-        if len(self._held) > GROUPS_HELD:
-            self._held.popitem(last=False)
+        self._rows_held += start.size
+        while self._rows_held > ROWS_HELD and len(self._held) > 1:
+            _, (_, dropped) = self._held.popitem(last=False)
+            self._rows_held -= dropped.size
         return self._held[group]
 
 

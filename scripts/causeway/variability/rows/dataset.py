@@ -1,5 +1,6 @@
 """Open the exports of a dataset that have a value, and put them on one time line."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,7 +85,7 @@ def open_sources(settings: BinningSettings, value: Duration | Counter) -> list[S
     folders = {export: settings.tables / export for export in settings.exports}
     present = {export: folder for export, folder in folders.items() if (folder / f"{value.table}.parquet").is_file()}
     if isinstance(value, Duration):
-        sources = [_on_the_clock(settings, export, folder, value.table) for export, folder in present.items()]
+        sources = _on_the_clock(settings, present, value.table)
         return [source for source in sources if source.rows.rows]
     sources = [Source(export, folder, value.table, timed=False) for export, folder in present.items()]
     sources = [source for source in sources if source.rows.rows]
@@ -104,7 +105,7 @@ def open_sources(settings: BinningSettings, value: Duration | Counter) -> list[S
             settings.launches_per_bin,
         )
         return sources
-    return [_on_the_clock(settings, source.export, source.folder, value.table) for source in sources]
+    return _on_the_clock(settings, {source.export: source.folder for source in sources}, value.table)
 
 
 def prepare(settings: BinningSettings, value: Duration | Counter, sources: list[Source]) -> PreparedDataset:
@@ -154,11 +155,12 @@ def prepare(settings: BinningSettings, value: Duration | Counter, sources: list[
     )
 
 
-def _on_the_clock(settings: BinningSettings, export: str, folder: Path, table: str) -> Source:
-    clocks = clocks_of(read_json(settings.clocks))
-    if export not in clocks:
-        raise CausewayError(f"{settings.clocks}: no clock of export {export}; delete the file and run again")
-    return Source(export, folder, table, clocks[export])
+def _on_the_clock(settings: BinningSettings, folders: Mapping[str, Path], table: str) -> list[Source]:
+    clocks = clocks_of(read_json(settings.clocks)) if folders else {}
+    lacking = next((export for export in folders if export not in clocks), None)
+    if lacking is not None:
+        raise CausewayError(f"{settings.clocks}: no clock of export {lacking}; delete the file and run again")
+    return [Source(export, folder, table, clocks[export]) for export, folder in folders.items()]
 
 
 def _starts_in_order(source: Source) -> bool:
