@@ -518,12 +518,13 @@ def settings_fact(tables: RunTables, target: str, left_out: Collection[str]) -> 
     # where a value is missing says how a row was written, not what was set
     names = [name for name in names if not pc.any(pc.is_null(table[name], nan_is_null=True)).as_py()]
     levels = {name: of for name in names if len((of := _levels(table[name]))[0]) <= MOST_LEVELS}
-    left, degrees = np.log(values) if is_log else values, 0
+    left = np.log(values) if is_log else values
     left = left - left.mean()
+    room = left.size - 1
     whole = float(left @ left)
     settings: list[SettingFact] = []
     while whole and levels:
-        rest, room = float(left @ left) or 1.0, left.size - 1 - degrees
+        rest = float(left @ left) or 1.0
         parts = {name: (_means(left, codes), len(texts) - 1) for name, (texts, codes) in levels.items()}
         shares = {name: float(means @ means) / rest for name, (means, _) in parts.items()}
         told = [name for name, (_, apart) in parts.items() if _is_told(shares[name], apart, room, len(names))]
@@ -535,11 +536,11 @@ def settings_fact(tables: RunTables, target: str, left_out: Collection[str]) -> 
             if _is_told(shares[name] + beside @ beside / rest, apart + also, room, math.comb(len(names), 2))
         ]
         ranks = {name: round((shares[name] - 1) * room / (room - parts[name][1]), 9) for name in told}
-        # of columns that part the rows alike, that with the shortest levels: settings are round
         name = max(told, key=lambda name: (ranks[name], -len("".join(levels[name][0]))), default="")
         if not name or (share := shares[name] * rest / whole) < NOTICEABLE:
             break
-        means, (texts, codes) = parts[name][0], levels.pop(name)
+        means = parts[name][0]
+        texts, codes = levels.pop(name)
         medians = [float(np.median(values[codes == code])) for code in range(len(texts))]
         of_level = [float(means[codes == code][0]) for code in range(len(texts))]
         order = of_level if settings else medians  # which tell of what came before, too
@@ -554,12 +555,12 @@ def settings_fact(tables: RunTables, target: str, left_out: Collection[str]) -> 
                 share=share,
             )
         )
-        left, degrees = left - means, degrees + len(texts) - 1
+        left = left - means
+        room -= len(texts) - 1
     return SettingsFact(settings=settings, is_log=is_log) if settings else None
 
 
 def _is_told(share: float, apart: int, room: int, tested: int) -> bool:
-    """Return whether such a share lies beyond chance between levels, also as one of so many that are tested."""
     return 0 < apart < room - 1 and _chance(float(share), apart, room + 1) * tested <= BY_CHANCE
 
 
