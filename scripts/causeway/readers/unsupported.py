@@ -1,6 +1,5 @@
 """Errors for files and folders that no reader takes: what they are, and what to do."""
 
-import re
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.known_contents import known_content
 from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
 from causeway.readers.detect import detect
-from causeway.readers.plain.table import TELEMETRY_ADVICE
 from causeway.readers.registry import FORMATS
 
 LONGEST_NAMES = 200
@@ -20,12 +18,6 @@ LONGEST_NAMES = 200
 FILES_LOOKED_AT = 256
 """Files of a folder that are examined, to name what it holds."""
 
-_TELEMETRY = re.compile(rb"^(?:\S+\s+)?#\s*(?:gpu|entity)\b|\bDCGM_FI_", re.IGNORECASE | re.MULTILINE)
-"""The header of `nvidia-smi dmon` or `dcgmi dmon`, and a metric of dcgm-exporter."""
-_JSON_OF_TABLES = re.compile(
-    rb'\A(?:\xef\xbb\xbf)?\s*[{\[](?s:.*?)"(?:CUPTI_ACTIVITY_KIND_[A-Z]|StringIds"|META_DATA_EXPORT"|TARGET_INFO_[A-Z])'
-)
-"""JSON of Nsight Systems from 2026 on, which names the tables of its databases (release notes of 2025.6)."""
 _EXPORT_NSYS = "`nsys export --type sqlite REPORT` (or parquetdir)."
 _RECIPE_SUMMARIES = ("all_stats.parquet", "rank_stats.parquet")
 """Files of recipes' folders, beside the list of their reports in files.parquet."""
@@ -46,10 +38,6 @@ def unknown(path: Path, source: str) -> ExportError:
         return ExportError(source, content["found"], expected, content["advice"])
     if is_database(path):
         return _other_database(path, source, expected)
-    if error := _json_of_tables(path, source):
-        return error
-    if _TELEMETRY.search(first_bytes(path, 4096)):
-        return ExportError(source, "it is telemetry of devices, not of launches", expected, TELEMETRY_ADVICE)
     advice = "Name the right file, or convert it to a table (CSV)."
     return ExportError(source, "its content is of no known format", expected, advice)
 
@@ -68,8 +56,6 @@ def other(path: Path, source: str, word: str) -> ExportError:
     """Return the error for content that is not of the format that the sheet names or detection found."""
     if path.is_dir():
         return _folder(path, source, word)
-    if error := _json_of_tables(path, source):
-        return error
     seen = detect(path)
     if seen == word:
         problem = f"it begins like an export of format {word}, but holds nothing of it that can be read"
@@ -79,14 +65,6 @@ def other(path: Path, source: str, word: str) -> ExportError:
     return ExportError(
         source, problem, f"an export of format {word}", "Set its format in the sheet to `auto`, or name the right file."
     )
-
-
-def _json_of_tables(path: Path, source: str) -> ExportError | None:
-    """Return the error for JSON of Nsight Systems in a layout that is not read, None for any other file."""
-    if not _JSON_OF_TABLES.match(first_bytes(path)):
-        return None
-    problem = "it is JSON of Nsight Systems with the tables of its databases, as it writes it from 2026 on"
-    return ExportError(source, problem, "another form of export", f"Export the report again: {_EXPORT_NSYS}")
 
 
 def _folder(path: Path, source: str, word: str | None) -> ExportError:

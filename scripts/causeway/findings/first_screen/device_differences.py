@@ -488,9 +488,7 @@ class SettingFact:
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsFact:
-    """The columns by whose levels a table's rows differ most, largest share first, and whether shares are those of
-    logarithms, as of positive values.
-    """
+    """The columns by whose levels a table's rows differ, largest share first, and if shares are those of logarithms."""
 
     settings: Sequence[SettingFact]
     is_log: bool
@@ -509,42 +507,42 @@ def settings_fact(tables: RunTables, target: str, left_out: Collection[str]) -> 
     path = tables.folders[0] / "counters.parquet" if len(tables.folders) == 1 else Path()
     if not path.is_file() or pq.read_metadata(path).num_rows > MOST_ROWS:
         return None
-    names = [name for name in _level_columns(path, target, numbers=True) if name not in left_out]
-    if not names:
+    if not (names := [name for name in _level_columns(path, target, numbers=True) if name not in left_out]):
         return None
-    table = pq.read_table(path, columns=[target, "configuration", *names])
-    table = table.filter(pc.is_finite(table[target]))
+    table = pq.read_table(path, columns=[target, "configuration", *names]).filter(pc.is_finite(pc.field(target)))
     if pc.count_distinct(table["configuration"]).as_py() != 1:
         return None
     values = table[target].to_numpy()
     is_log = bool(values.size and values.min() > 0)
-    left = np.log(values) if is_log else values
     # where a value is missing says how a row was written, not what was set
     names = [name for name in names if not pc.any(pc.is_null(table[name], nan_is_null=True)).as_py()]
-    levels = {name: _levels(table[name]) for name in names}
-    levels = {name: (texts, codes) for name, (texts, codes) in levels.items() if len(texts) <= MOST_LEVELS}
-    left, degrees = left - left.mean(), 0
+    levels = {name: of for name in names if len((of := _levels(table[name]))[0]) <= MOST_LEVELS}
+    left = np.log(values) if is_log else values
+    left = left - left.mean()
+    room = left.size - 1
     whole = float(left @ left)
     settings: list[SettingFact] = []
     while whole and levels:
-        candidates = []
-        for name, (texts, codes) in levels.items():
-            between = len(texts) - 1
-            rest = float(left @ left)
-            means = _means(left, codes)
-            share = float(means @ means) / rest if rest else 0.0
-            room = left.size - 1 - degrees
-            if 0 < between < room - 1 and _chance(share, between, room + 1) * len(names) <= BY_CHANCE:
-                candidates.append(
-                    (round(1 - (1 - share) * room / (room - between), 9), share * rest / whole, name, means)
-                )
-        _, share, name, means = max(candidates, key=lambda row: row[0], default=(0, 0.0, "", left))
-        if share < NOTICEABLE:
+        rest = float(left @ left) or 1.0
+        parts = {name: (_means(left, codes), len(texts) - 1) for name, (texts, codes) in levels.items()}
+        shares = {name: float(means @ means) / rest for name, (means, _) in parts.items()}
+        told = [name for name, (_, apart) in parts.items() if _is_told(shares[name], apart, room, len(names))]
+        told = told or [  # what one column does may hide what another does
+            name
+            for name, (means, apart) in parts.items()
+            for other, (_, also) in parts.items()
+            for beside in [_means(left - means, levels[other][1])]
+            if _is_told(shares[name] + beside @ beside / rest, apart + also, room, math.comb(len(names), 2))
+        ]
+        ranks = {name: round((shares[name] - 1) * room / (room - parts[name][1]), 9) for name in told}
+        name = max(told, key=lambda name: (ranks[name], -len("".join(levels[name][0]))), default="")
+        if not name or (share := shares[name] * rest / whole) < NOTICEABLE:
             break
+        means = parts[name][0]
         texts, codes = levels.pop(name)
         medians = [float(np.median(values[codes == code])) for code in range(len(texts))]
         of_level = [float(means[codes == code][0]) for code in range(len(texts))]
-        order = of_level if settings else medians  # beside what came before, medians tell of that as well
+        order = of_level if settings else medians  # which tell of what came before, too
         ends = int(np.argmin(order)), int(np.argmax(order))
         above = of_level[ends[1]] - of_level[ends[0]]
         settings.append(
@@ -557,8 +555,12 @@ def settings_fact(tables: RunTables, target: str, left_out: Collection[str]) -> 
             )
         )
         left = left - means
-        degrees += len(texts) - 1
+        room -= len(texts) - 1
     return SettingsFact(settings=settings, is_log=is_log) if settings else None
+
+
+def _is_told(share: float, apart: int, room: int, tested: int) -> bool:
+    return 0 < apart < room - 1 and _chance(float(share), apart, room + 1) * tested <= BY_CHANCE
 
 
 def _levels(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:

@@ -355,12 +355,16 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         of = f"{counted(launches, 'launch')} of {counted(len(rows), 'kernel')}"
         if is_table and _is_without_kernels(rows):
             of = counted(launches, "row")
+        absent = [issue["count"] for issue in tables.quality.get("issues", ()) if issue["kind"] == "no_target"]
+        if is_table and absent and len(tables.targets) == 1:
+            of += f" ({count(sum(absent))} more without a number)"
         if unit in NANOSECONDS:
             each = f", {_each(rows[0], NANOSECONDS[unit])} each" if len(rows) == 1 < launches else ""
+            name = f"{target} " if is_table and len(tables.targets) > 1 else ""
             lines.append(
                 ScreenLine(
                     question=RUN,
-                    answer=f"{of}, {time(total)} in all{each}; no time line, so idle time is not known.",
+                    answer=f"{of}, {name}{time(total)} in all{each}; no time line, so idle time is not known.",
                     ns=round(total),
                     query=of_table("sum(value_sum)", path),
                 )

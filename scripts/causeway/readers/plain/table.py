@@ -36,13 +36,20 @@ _DURATION = re.compile(
 )
 """Names of columns that hold how long something took, and in which unit."""
 _IN_UNIT = re.compile(
-    r"(?!(?:.*_)?(?:start|(?:time)?stamp|ts|at|epoch|begin|end|uptime|timeout|deadline|slo|delay|window|interval|period|per)_)"
-    r"(?:[A-Za-z]\w*_)?(?:[num]s|(?:nano|micro|milli)?seconds)",
+    r"(?!(?:.*_)?(?:start|(?:time)?stamp|ts|at|epoch|begin|end|uptime|timeout|deadline|slo|delay|window|interval|period|arrival)_)"
+    r"(?:[A-Za-z]\w*_)?(?<!per_)(?:[num]s|(?:nano|micro|milli)?seconds)(?:_per_\w+)?",
     re.IGNORECASE,
 )
-"""Names of columns that end in a unit of time and name no time of day and no setting, which are taken for a duration
-where nothing is named as one.
+"""Names of columns that end in a unit of time, or in one per run or iteration, and name no time of day and no setting,
+which are taken for durations where nothing is named as one.
 """
+_TIMED = re.compile(
+    r"(?:[A-Za-z]\w*_)?(?:latency|runtime|duration|(?:gpu|cuda|hip|kernel|device|cpu|exec\w*|run|step|iter\w*|inference|total|avg|mean|median)_time)",
+    re.IGNORECASE,
+)
+"""Names of columns without a unit that say what was timed: `time` alone may be a time of day."""
+_STATISTIC = re.compile(r"(?:^|_)(?:std|stdev|stddev|stderr|sem|var|ci|min|max|best|worst|p\d+)(?:_|$)", re.IGNORECASE)
+"""Names of a spread, or of an end, which say less than the mean or the whole beside them."""
 UNITS = {"sec": "s", "seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 RENAME = "Rename them; if the first line holds values, write a header above it."
@@ -75,17 +82,20 @@ def _plain(path: Path) -> type[PlainCsv | PlainParquet]:
     return PlainJsonLines if are_json_lines(head) else PlainCsv
 
 
-def duration_column(path: Path, targets: Sequence[str]) -> str | None:
-    """Return the only column of a table that is named as a duration with its unit, where none of `targets` is there;
-    None, too, where the file cannot be read: the reader says why.
+def duration_columns(path: Path, targets: Sequence[str]) -> list[str]:
+    """Return the columns of a table that are named as durations, with what was timed and its unit, else with either, in
+    the table's order; of several statistics means, medians and wholes. None where one of `targets` is there, or where
+    the file cannot be read: the reader says why.
     """
     columns: list[str] = []
     with suppress_unless_of_the_machine(OSError, pa.ArrowInvalid, ExportError):
         reader = _plain(path)
         columns = csv_header(path, path.name)[0] if reader is PlainCsv else reader(path, path.name, (), ()).columns
-    durations = [name for name in columns if _DURATION.fullmatch(name)]
-    durations = durations or [name for name in columns if _IN_UNIT.fullmatch(name)]
-    return durations[0] if len(durations) == 1 and not set(targets) & set(columns) else None
+    if set(targets) & set(columns):
+        return []
+    named = ([name for name in columns if form.fullmatch(name)] for form in (_DURATION, _IN_UNIT, _TIMED))
+    durations = next(filter(None, named), [])
+    return [name for name in durations if not _STATISTIC.search(name)] or durations
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -289,10 +299,11 @@ def _unit(name: str) -> str:
 
     >>> _unit("duration_ns"), _unit("latency_us"), _unit("Time_SEC"), _unit("y"), _unit("tokens_per_sec")
     ('ns', 'us', 's', '', '')
-    >>> _unit("seconds"), _unit("mean_microseconds")
-    ('s', 'us')
+    >>> _unit("seconds"), _unit("mean_microseconds"), _unit("ns_per_iter")
+    ('s', 'us', 'ns')
     """
-    ending = re.search(r"(?:^|(?<!_per)_)([num]?s|sec|(?:nano|micro|milli)?seconds)$", name.lower())
+    unit = r"(?:^|(?<!_per)_)([num]s|(?:nano|micro|milli)?seconds|s(?:ec)?(?!_))(?:_per_\w+)?$"
+    ending = re.search(unit, name.lower())
     return UNITS.get(ending[1], ending[1]) if ending else ""
 
 

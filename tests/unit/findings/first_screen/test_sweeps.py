@@ -57,6 +57,30 @@ def test_a_short_sweep_is_told_by_its_columns_and_noise_is_not(tmp_path):
     assert of_sweep(tmp_path, lambda size, host, run: noise[size.bit_length() - 9, host, run]) == [few]
 
 
+def test_two_columns_that_hide_each_other_are_told(tmp_path):
+    """Of seven stages of a kernel at three sizes, a row each, neither is beyond chance while the other one varies."""
+    noise = np.random.default_rng(3).normal(0, 0.05, (7, 3))
+    stages = np.log([40.0, 5.0, 3.0, 1.6, 1.5, 1.0, 0.8])
+    values = np.exp(stages[:, None] + np.log([1.0, 3.0, 10.0]) + noise)
+    rows = [
+        {"configuration": 0, "intensity": 512.0 * 2**size / 12, "size": 512.0 * 2**size, "stage": f"s{stage}"}
+        | {"y": values[stage, size]}
+        for size in range(3)
+        for stage in range(7)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "counters.parquet")
+    fact = device_differences.settings_fact(SimpleNamespace(folders=[tmp_path]), "y", ())
+    logs = np.log(values)
+    between = [((logs.mean(axis) - logs.mean()) ** 2).mean() / logs.var() for axis in (1, 0)]
+    assert [setting.column for setting in fact.settings] == ["stage", "size"]
+    assert [setting.share for setting in fact.settings] == pytest.approx(between)
+    assert (fact.settings[0].ends, fact.settings[1].ends) == (("s6", "s0"), ("512", "2048"))
+    at_random = np.random.default_rng(5).permutation(values.ravel())
+    shuffled = [row | {"y": float(y)} for row, y in zip(rows, at_random, strict=True)]
+    pq.write_table(pa.Table.from_pylist(shuffled), tmp_path / "counters.parquet")
+    assert device_differences.settings_fact(SimpleNamespace(folders=[tmp_path]), "y", ()) is None
+
+
 def test_columns_that_give_the_measured_value_are_said_to_be_left_out(tmp_path):
     """Where the time follows from a column exactly, the small rest alone was told."""
     dropped = [

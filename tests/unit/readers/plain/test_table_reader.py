@@ -238,35 +238,45 @@ SETTINGS_AND_STAMPS = (
 
 
 @pytest.mark.parametrize(
-    ("header", "column"),
+    ("header", "columns"),
     [
-        ("kernel,time_ms,tile", "time_ms"),
-        ("# measured in May\nduration_ns;queue_ns", "duration_ns"),
-        ("y,duration_ns", None),
-        ("wait_time_us,run_time_us", None),
-        ("time,clock", None),
-        ("N,time_sec", "time_sec"),
-        ("start_time_ns,duration_ns", "duration_ns"),
-        ("startup_time_ms,n", "startup_time_ms"),
-        ("stamp_time_ns,n", None),
-        ("kernel,Duration (us)", None),
-        ("host,batch,step_ms", "step_ms"),
-        ("model,size,seconds", "seconds"),
-        ("name,mean_microseconds,tflops", "mean_microseconds"),
-        ("gpu_ms,cpu_ms", None),
-        ("timeout_ms,pcie_bytes_s", None),
-        *((f"n,{name}", None) for name in SETTINGS_AND_STAMPS),
-        ("method,ns_per_run", None),
-        ("", None),
+        ("kernel,time_ms,tile", ["time_ms"]),
+        ("# measured in May\nduration_ns;queue_ns", ["duration_ns"]),
+        ("y,duration_ns", []),
+        ("wait_time_us,run_time_us", ["wait_time_us", "run_time_us"]),
+        ("time,clock", []),
+        ("N,time_sec", ["time_sec"]),
+        ("start_time_ns,duration_ns", ["duration_ns"]),
+        ("startup_time_ms,n", ["startup_time_ms"]),
+        ("stamp_time_ns,n", []),
+        ("kernel,Duration (us)", []),
+        ("host,batch,step_ms", ["step_ms"]),
+        ("model,size,seconds", ["seconds"]),
+        ("name,mean_microseconds,tflops", ["mean_microseconds"]),
+        ("gpu_ms,cpu_ms", ["gpu_ms", "cpu_ms"]),
+        ("timeout_ms,pcie_bytes_s", []),
+        *((f"n,{name}", []) for name in SETTINGS_AND_STAMPS),
+        ("method,ns_per_run", ["ns_per_run"]),
+        ("method,bytes_per_ns,tok_s_per_gpu", []),
+        ("mean_ms,std_ms,size", ["mean_ms"]),
+        ("min_ms,max_ms,p99_ms,median_ms", ["median_ms"]),
+        ("min_ms,max_ms", ["min_ms", "max_ms"]),
+        ("image,gpu_time", ["gpu_time"]),
+        ("Operation,m,Runtime,GFLOPs", ["Runtime"]),
+        ("start_time,end_time,wall_time,date_time", []),
+        ("", []),
     ],
 )
-def test_the_only_column_that_is_named_as_a_duration_was_measured(header, column, tmp_path):
+def test_columns_that_are_named_as_durations_were_measured(header, columns, tmp_path):
+    """Tables with a mean and its deviation, with the time of a kernel and the whole, or with nanoseconds for each
+    iteration were refused for want of a column y.
+    """
     path = tmp_path / "x.csv"
     path.write_text(f"{header}\n1,2,3\n")
-    assert table.duration_column(path, ("y",)) == column
+    assert table.duration_columns(path, ("y",)) == columns
     if "," in header and not header.startswith("#"):
         pq.write_table(pa.table({name: [1.0] for name in header.split(",")}), tmp_path / "x.parquet")
-        assert table.duration_column(tmp_path / "x.parquet", ("y",)) == column
+        assert table.duration_columns(tmp_path / "x.parquet", ("y",)) == columns
 
 
 @pytest.mark.parametrize(
@@ -293,7 +303,7 @@ def test_lines_of_json_objects_are_a_table(tmp_path):
     """Logs of benchmarks and of training steps, with a field that some rows lack, were of no known format."""
     path = tmp_path / "log.jsonl"
     path.write_text('{"step": 1, "step_time_s": 0.5, "host": "a"}\n{"step": 2, "step_time_s": 0.75}\n')
-    assert (detect(path), table.duration_column(path, ("y",))) == ("table", "step_time_s")
+    assert (detect(path), table.duration_columns(path, ("y",))) == ("table", ["step_time_s"])
     rows = Read(path, tmp_path / "t", form="table", targets=("step_time_s",)).counters.to_pydict()
     assert (rows["step"], rows["step_time_s"], rows["host"]) == ([1.0, 2.0], [0.5, 0.75], ["a", None])
     path.write_text('{"y": 1}\n{"y": \n')
