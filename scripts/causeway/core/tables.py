@@ -61,6 +61,11 @@ SMALL_BYTES = 1 << 16
 """Size of a file up to which what was read of it, and its checked footer, are held for the next reader, until it
 changes: each step over an export asks for its kernels and configurations again, and opens its launches many times.
 """
+TINY_BYTES = 1 << 13
+TINY_ROWS = 1 << 10
+"""Size and rows of a file up to which it is held whole, whatever columns are asked for, and with thousands of others:
+an export's kernels and configurations, for which each step and each pass of it asks again.
+"""
 IN_STRETCHES = ("launches", "transfers")
 
 
@@ -316,10 +321,15 @@ def read_table(path: str | Path, name: str, columns: list[str] | None = None) ->
     state = _state_of_small(path)
     if state is None:
         return _read(path, name, chosen)
-    table = _read_small(path, name, chosen, state)
-    if table.num_rows > STRETCH_ROWS:  # equal rows take next to nothing of a file, but all of their memory
-        _read_small.cache_clear()
-    return table
+    if state[1] > TINY_BYTES:
+        table = _read_small(path, name, chosen, state)
+        if table.num_rows > STRETCH_ROWS:  # equal rows take next to nothing of a file, but all of their memory
+            _read_small.cache_clear()
+        return table
+    table = _read_tiny(path, name, state)
+    if table.num_rows > TINY_ROWS:
+        _read_tiny.cache_clear()
+    return table if chosen is None else table.select([column for column in chosen if column in table.column_names])
 
 
 def _read(path: str | Path, name: str, columns: Sequence[str] | None) -> pa.Table:
@@ -330,6 +340,11 @@ def _read(path: str | Path, name: str, columns: Sequence[str] | None) -> pa.Tabl
 @lru_cache(maxsize=64)
 def _read_small(path: str | Path, name: str, columns: Sequence[str] | None, state: tuple[int, ...]) -> pa.Table:
     return _read(path, name, columns)
+
+
+@lru_cache(maxsize=2048)
+def _read_tiny(path: str | Path, name: str, state: tuple[int, ...]) -> pa.Table:
+    return _read(path, name, None)
 
 
 def rows_if_there(folder: str | Path, name: str, columns: list[str] | None = None) -> list[dict]:
