@@ -66,6 +66,10 @@ TINY_ROWS = 1 << 10
 """Size and rows of a file up to which it is held whole, whatever columns are asked for, and with thousands of others:
 an export's kernels and configurations, for which each step and each pass of it asks again.
 """
+MOST_FOOTERS = 64
+"""Footers that are held: those of the tables of a few exports."""
+_FOOTERS: dict[tuple[str | Path, str, tuple[int, ...]], pq.FileMetaData] = {}
+"""Checked ones of small files, by path, table's name and state of the file."""
 IN_STRETCHES = ("launches", "transfers")
 
 
@@ -269,7 +273,17 @@ def open_table(path: str | Path, name: str) -> pq.ParquetFile:
         If the file is missing, damaged, or not the table `name` of this schema version.
     """
     state = _state_of_small(path)
-    return _opened(path, name) if state is None else CheckedParquet(path, _checked_footer(path, name, state))
+    if state is None:
+        return _opened(path, name)
+    key = (path, name, state)
+    footer = _FOOTERS.get(key)
+    if footer is not None:
+        return CheckedParquet(path, footer)
+    file = _opened(path, name)
+    if len(_FOOTERS) >= MOST_FOOTERS:
+        _FOOTERS.clear()
+    _FOOTERS[key] = file.metadata
+    return file
 
 
 def _state_of_small(path: str | Path) -> tuple[int, ...] | None:
@@ -280,12 +294,6 @@ def _state_of_small(path: str | Path) -> tuple[int, ...] | None:
         return None  # what is wrong is said where it is opened
     # with the time of the last change of any kind: what damages a file may leave its own time
     return (state.st_ino, state.st_size, state.st_ctime_ns) if state.st_size <= SMALL_BYTES else None
-
-
-@lru_cache(maxsize=64)
-def _checked_footer(path: str | Path, name: str, state: tuple[int, ...]) -> pq.FileMetaData:
-    with _opened(path, name) as file:
-        return file.metadata
 
 
 def _opened(path: str | Path, name: str) -> pq.ParquetFile:
