@@ -182,7 +182,12 @@ def start_up_bound(folder: Path) -> int:
 
 
 def usual_start_up(latencies: Sequence[np.ndarray]) -> int:
-    """Return the start-up latency from those of single pieces of work, int64 of shape (n,) each, ns."""
+    """Return the start-up latency, ns, from those of single pieces of work on an idle device.
+
+    Parameters
+    ----------
+    latencies : sequence of ndarray of int64, each of shape (n,), ns
+    """
     ordered = np.sort(np.concatenate([np.empty(0, np.int64), *latencies]))
     if ordered.size < LEAST_LATENCIES:
         return DEFAULT_START_UP_NS
