@@ -35,6 +35,15 @@ SMALL_BYTES = 1 << 16
 """Size of a file up to which what was read of it, and its checked footer, are held for the next reader, until it
 changes: each step over an export asks for its kernels and configurations again, and opens its launches many times.
 """
+TINY_BYTES = 1 << 13
+TINY_ROWS = 1 << 10
+"""Size and rows of a file up to which it is held whole, whatever columns are asked for, and with thousands of others:
+an export's kernels and configurations, for which each step and each pass of it asks again.
+"""
+MOST_FOOTERS = 64
+"""Footers that are held: those of the tables of a few exports."""
+_FOOTERS: dict[tuple[str | Path, str, tuple[int, ...]], pq.FileMetaData] = {}
+"""Checked ones of small files, by path, table's name and state of the file."""
 IN_STRETCHES = ("launches", "transfers")
 
 
@@ -238,7 +247,17 @@ def open_table(path: str | Path, name: str) -> pq.ParquetFile:
         If the file is missing, damaged, or not the table `name` of this schema version.
     """
     state = _state_of_small(path)
-    return _opened(path, name) if state is None else CheckedParquet(path, _checked_footer(path, name, state))
+    if state is None:
+        return _opened(path, name)
+    key = (path, name, state)
+    footer = _FOOTERS.get(key)
+    if footer is not None:
+        return CheckedParquet(path, footer)
+    file = _opened(path, name)
+    if len(_FOOTERS) >= MOST_FOOTERS:
+        _FOOTERS.clear()
+    _FOOTERS[key] = file.metadata
+    return file
 
 
 def _state_of_small(path: str | Path) -> tuple[int, ...] | None:
@@ -249,12 +268,6 @@ def _state_of_small(path: str | Path) -> tuple[int, ...] | None:
         return None  # what is wrong is said where it is opened
     # with the time of the last change of any kind: what damages a file may leave its own time
     return (state.st_ino, state.st_size, state.st_ctime_ns) if state.st_size <= SMALL_BYTES else None
-
-
-@lru_cache(maxsize=64)
-def _checked_footer(path: str | Path, name: str, state: tuple[int, ...]) -> pq.FileMetaData:
-    with _opened(path, name) as file:
-        return file.metadata
 
 
 def _opened(path: str | Path, name: str) -> pq.ParquetFile:
@@ -290,10 +303,15 @@ def read_table(path: str | Path, name: str, columns: list[str] | None = None) ->
     state = _state_of_small(path)
     if state is None:
         return _read(path, name, chosen)
-    table = _read_small(path, name, chosen, state)
-    if table.num_rows > STRETCH_ROWS:  # equal rows take next to nothing of a file, but all of their memory
-        _read_small.cache_clear()
-    return table
+    if state[1] > TINY_BYTES:
+        table = _read_small(path, name, chosen, state)
+        if table.num_rows > STRETCH_ROWS:  # equal rows take next to nothing of a file, but all of their memory
+            _read_small.cache_clear()
+        return table
+    table = _read_tiny(path, name, state)
+    if table.num_rows > TINY_ROWS:
+        _read_tiny.cache_clear()
+    return table if chosen is None else table.select([column for column in chosen if column in table.column_names])
 
 
 def _read(path: str | Path, name: str, columns: Sequence[str] | None) -> pa.Table:
@@ -304,6 +322,11 @@ def _read(path: str | Path, name: str, columns: Sequence[str] | None) -> pa.Tabl
 @lru_cache(maxsize=64)
 def _read_small(path: str | Path, name: str, columns: Sequence[str] | None, state: tuple[int, ...]) -> pa.Table:
     return _read(path, name, columns)
+
+
+@lru_cache(maxsize=2048)
+def _read_tiny(path: str | Path, name: str, state: tuple[int, ...]) -> pa.Table:
+    return _read(path, name, None)
 
 
 def rows_if_there(folder: str | Path, name: str, columns: list[str] | None = None) -> list[dict]:

@@ -5,7 +5,7 @@ mean of a kernel's durations and to their 99th percentile. Which launches become
 because ranks wait for the slowest.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -175,12 +175,20 @@ def in_flight(graph: Graph, schedule: Schedule, chosen: np.ndarray, others: np.n
     ndarray of int32, shape (k,)
     """
     counts = np.zeros(chosen.size, np.int32)
+    for of_rank, own in _by_rank(graph, schedule, chosen, others):
+        counts[of_rank] = own
+    return counts
+
+
+def _by_rank(
+    graph: Graph, schedule: Schedule, chosen: np.ndarray, others: np.ndarray
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Give for each rank which of the chosen launches are its own, and their counts, as `in_flight`."""
     for begin, end in graph.work_of.tolist():  # a device is of one rank
         of_rank = slice(*np.searchsorted(chosen, [begin, end]).tolist())
         count = slice(*np.searchsorted(others, [begin, end]).tolist())
-        counts[of_rank] = _in_flight(graph, schedule, chosen[of_rank], others[count])
+        yield of_rank, _in_flight(graph, schedule, chosen[of_rank], others[count])
         graph.scratch.used(end - begin)
-    return counts
 
 
 def _in_flight(graph: Graph, schedule: Schedule, chosen: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -200,8 +208,29 @@ def _in_flight(graph: Graph, schedule: Schedule, chosen: np.ndarray, others: np.
     return counts
 
 
+def launches_beside(graph: Graph, schedule: Schedule, kernels: Collection[str]) -> dict[str, int]:
+    """Return for each kernel how many other launches were in flight when its own began, summed over these; all kernels
+    in one pass, as each rank's launches have to be ordered for it.
+
+    Parameters
+    ----------
+    graph : Graph
+    schedule : Schedule
+    kernels : collection of str
+        Full names.
+    """
+    codes = {code: text for code, text in enumerate(graph.texts) if text in kernels}
+    chosen = _numbers(graph, (KERNEL,), list(codes))
+    sums = dict.fromkeys(kernels, 0)
+    for rows, counts in _by_rank(graph, schedule, chosen, _numbers(graph, (KERNEL, COLLECTIVE))):
+        name = graph.scratch.taken(graph.work.name, chosen[rows])
+        for code, kernel in codes.items():
+            sums[kernel] += int(counts[name == code].sum())
+    return sums
+
+
 def with_moved_contention(
-    graph: Graph, before: Schedule, after: Schedule, work_ns: np.ndarray, others: Sequence[KernelWhatIf]
+    graph: Graph, before: Mapping[str, int], after: Schedule, work_ns: np.ndarray, others: Sequence[KernelWhatIf]
 ) -> np.ndarray:
     """Return durations in which kernels that are slowed by launches in flight are slower or faster as more or fewer of
     their launches now begin beside others.
@@ -209,8 +238,10 @@ def with_moved_contention(
     Parameters
     ----------
     graph : Graph
-    before, after : Schedule
-        As measured, and as replayed with `work_ns`.
+    before : mapping of str to int
+        As of `launches_beside` of the schedule as measured.
+    after : Schedule
+        As replayed with `work_ns`.
     work_ns : ndarray of int64, shape (n,), ns
     others : sequence of KernelWhatIf
         What each other kernel would gain with nothing in flight.
@@ -220,12 +251,12 @@ def with_moved_contention(
     ndarray of int64, shape (n,), ns
     """
     durations = graph.scratch.copy(work_ns)
-    counted = _numbers(graph, (KERNEL, COLLECTIVE))
+    now = launches_beside(graph, after, {what_if.kernel for what_if in others})
     for what_if in others:
-        chosen = launches_of(graph, what_if.kernel)
-        was, now = (in_flight(graph, schedule, chosen, counted).sum() for schedule in (before, after))
+        was = before[what_if.kernel]
         if was > 0:
-            longer = graph.scratch.taken(durations, chosen) * (1.0 - what_if.mean * (now / was - 1.0))
+            chosen = launches_of(graph, what_if.kernel)
+            longer = graph.scratch.taken(durations, chosen) * (1.0 - what_if.mean * (now[what_if.kernel] / was - 1.0))
             graph.scratch.put(durations, chosen, np.rint(longer).astype(np.int64))
     return durations
 
@@ -331,6 +362,8 @@ def replayed_rows(graph: Graph, links: Links, chosen: Sequence[Chosen], steps: i
     plain = durations_of(graph, links)
     runs = paths.runs(before)
     time = paths.run_time(before, runs)
+    slowed = [what_if for _, _, what_if in chosen if _is_slowed_beside(what_if)]
+    beside = launches_beside(graph, before, {what_if.kernel for what_if in slowed}) if slowed else {}
     rows = []
     for kernel, number, what_if in chosen[:MOST_WHAT_IFS]:
         work = durations_under(graph, before, plain.work, what_if)
@@ -338,9 +371,9 @@ def replayed_rows(graph: Graph, links: Links, chosen: Sequence[Chosen], steps: i
             continue
         after = replayed(graph, links, replace(plain, work=work))
         alone = paths.run_time(after, runs) - time
-        others = [other for _, _, other in chosen if _is_slowed_beside(other) and other.kernel != what_if.kernel]
+        others = [other for other in slowed if other.kernel != what_if.kernel]
         if others:
-            work = with_moved_contention(graph, before, after, work, others)
+            work = with_moved_contention(graph, beside, after, work, others)
             after = replayed(graph, links, replace(plain, work=work))
         whole = paths.run_time(after, runs) - time
         most = whole + MOVED_ERROR * (whole - alone)

@@ -205,7 +205,7 @@ def test_the_ends_of_an_ascending_column_are_found_with_and_without_statistics(t
 def test_a_small_table_that_changed_is_read_again(tmp_path):
     path = tmp_path / "kernels.parquet"
     tables.write_table(KERNELS, path, "kernels")
-    assert tables.read_table(path, "kernels", ["id"]) is tables.read_table(path, "kernels", ["id"])
+    assert tables.read_table(path, "kernels") is tables.read_table(path, "kernels")
     tables.write_table(KERNELS.slice(1), path, "kernels")
     assert tables.read_table(path, "kernels", ["id"]).to_pydict() == {"id": ["b-2"]}
     path.unlink()
@@ -213,12 +213,25 @@ def test_a_small_table_that_changed_is_read_again(tmp_path):
         tables.read_table(path, "kernels", ["id"])
 
 
-def test_of_a_small_file_many_rows_are_not_held(tmp_path, monkeypatch):
+@pytest.mark.parametrize("tiny", [0, 1])
+def test_of_a_small_file_many_rows_are_not_held(tmp_path, monkeypatch, tiny):
+    monkeypatch.setattr(tables, "TINY_BYTES", tiny * tables.TINY_BYTES)
+    monkeypatch.setattr(tables, "TINY_ROWS", KERNELS.num_rows - 1)
     monkeypatch.setattr(tables, "STRETCH_ROWS", KERNELS.num_rows - 1)
     path = tmp_path / "kernels.parquet"
     tables.write_table(KERNELS, path, "kernels")
-    first = tables.read_table(path, "kernels", ["id"])
-    assert tables.read_table(path, "kernels", ["id"]) is not first
+    first = tables.read_table(path, "kernels")
+    assert tables.read_table(path, "kernels") is not first
+
+
+@pytest.mark.parametrize("tiny", [0, 1])
+@pytest.mark.parametrize("columns", [["short_name", "id"], ["id", "absent"], []])
+def test_of_a_small_file_those_columns_are_given_that_are_asked_for(tmp_path, monkeypatch, tiny, columns):
+    monkeypatch.setattr(tables, "TINY_BYTES", tiny * tables.TINY_BYTES)
+    path = tmp_path / "kernels.parquet"
+    tables.write_table(KERNELS, path, "kernels")
+    present = [column for column in columns if column in KERNELS.column_names]
+    assert tables.read_table(path, "kernels", columns).to_pydict() == KERNELS.select(present).to_pydict()
 
 
 def test_a_small_table_that_changed_is_opened_again(tmp_path):

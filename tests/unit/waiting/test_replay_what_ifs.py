@@ -22,6 +22,7 @@ from causeway.waiting.replay_what_ifs import (
     KernelWhatIf,
     durations_under,
     in_flight,
+    launches_beside,
     replay_what_ifs,
     replayed_rows,
     what_ifs,
@@ -131,9 +132,10 @@ def test_kernels_slowed_by_launches_in_flight_follow_the_launches_that_moved():
     late[(graph.work.name == 2) & (graph.work.end == 590)] = 640
     after = dataclasses.replace(before, end=late)
     own = graph.work.end - graph.work.start
-    found = with_moved_contention(
-        graph, before, after, own, [what_if(feature="launches_in_flight", to="none", mean=-0.2)]
-    )
+    change = what_if(feature="launches_in_flight", to="none", mean=-0.2)
+    beside = launches_beside(graph, before, {change.kernel, "unknown"})
+    assert beside == {change.kernel: 2, "unknown": 0}
+    found = with_moved_contention(graph, beside, after, own, [change])
     assert found[graph.work.name == 0].tolist() == [110] * 4
     assert (found[graph.work.name == 2] == own[graph.work.name == 2]).all()
 

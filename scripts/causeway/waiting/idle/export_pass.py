@@ -3,16 +3,16 @@
 Sums of idle pieces by device, reason and detail: of the whole run, and of each step.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
 
 from causeway.core.codes import MIGRATED_BY_HOST, MIGRATIONS
 from causeway.events.device_events import UNKNOWN
-from causeway.events.event_blocks import Block
+from causeway.events.event_blocks import CHUNK_ROWS, GPU_TABLES, Block
 from causeway.events.few_values import RowNumbers, few_distinct
 from causeway.numeric.intervals import meetings
 from causeway.waiting.dependencies import UNRECORDED
@@ -20,9 +20,10 @@ from causeway.waiting.idle import gaps, reason_words
 from causeway.waiting.idle.activities import Activities
 from causeway.waiting.idle.event_waits import NONE, EventWaits
 from causeway.waiting.idle.gaps import PIECE, STATE, add_pieces
-from causeway.waiting.idle.host_timeline import HostTimeline
+from causeway.waiting.idle.host_timeline import CALL_SLOTS, HostTimeline
 from causeway.waiting.idle.named_events import FIRST_COPY, NamedEvents
 from causeway.waiting.idle.reason_words import NAMES
+from causeway.waiting.idle.stack_sweep import USER
 from causeway.waiting.idle.taken_time import ProfilerTime, TakenTime
 from causeway.waiting.steps_by_rank import Steps
 from causeway.waiting.taken_gpus import TakenGpus
@@ -153,26 +154,49 @@ def explain_export(folder: Path, steps: Steps, taken: TakenGpus | None = None) -
     TableError
         If a table is not ordered by start.
     """
-    bound = start_up_bound(folder)
-    export = ExportPass(folder, bound, steps, taken=taken)
-    for block in export.events.blocks():
-        export.take(block)
+    export = ExportPass(folder, NO_LIMIT, steps, taken=taken)
+    blocks = export.events.blocks()
+    # each table of a small export is one piece, so that there are as many blocks at most
+    first = list(islice(blocks, len(GPU_TABLES) + 1))
+    if 0 < len(first) <= len(GPU_TABLES) and sum(block["start"].size for block in first) <= CHUNK_ROWS:
+        export.take_whole({name: np.concatenate([block[name] for block in first]) for name in first[0]})
+    else:
+        export.limit_to(start_up_bound(folder))
+        for block in chain(first, blocks):
+            export.take(block)
     export.finish()
-    return Explained(devices=export.devices.rows, texts=export.details.texts, totals=export.totals, start_up_ns=bound)
+    return Explained(
+        devices=export.devices.rows, texts=export.details.texts, totals=export.totals, start_up_ns=export.bound
+    )
 
 
 def start_up_bound(folder: Path) -> int:
     """Return the start-up latency of an export, ns: the median time from the end of the launch call to the start of
     work on an idle device, over the first `BOUND_BLOCKS` blocks, of work that started after its call had returned.
     """
-    latencies = [np.empty(0, np.int64)]
+    latencies: list[np.ndarray] = []
     probe = ExportPass(folder, NO_LIMIT, {}, latencies=latencies)
     for block in islice(probe.events.blocks(), BOUND_BLOCKS):
         probe.take(block)
-    ordered = np.sort(np.concatenate(latencies))
+    return usual_start_up(latencies)
+
+
+def usual_start_up(latencies: Sequence[np.ndarray]) -> int:
+    """Return the start-up latency, ns, from those of single pieces of work on an idle device.
+
+    Parameters
+    ----------
+    latencies : sequence of ndarray of int64, each of shape (n,), ns
+    """
+    ordered = np.sort(np.concatenate([np.empty(0, np.int64), *latencies]))
     if ordered.size < LEAST_LATENCIES:
         return DEFAULT_START_UP_NS
     return min(int(ordered[(ordered.size - 1) // 2]), MOST_START_UP_NS)
+
+
+def _latencies(pieces: np.ndarray) -> np.ndarray:
+    starts = pieces[pieces[:, _FIELD["meaning"]] == gaps.IDLE_START]
+    return starts[:, _FIELD["end"]] - starts[:, _FIELD["begin"]]
 
 
 @dataclass
@@ -224,8 +248,7 @@ class ExportPass:
         latencies: list[np.ndarray] | None = None,
         taken: TakenGpus | None = None,
     ) -> None:
-        self.bound = bound
-        self.longest = max(bound, MOST_START_UP_NS)
+        self.limit_to(bound)
         self.latencies = latencies
         self.events = NamedEvents(folder)
         self.details = Activities()
@@ -240,8 +263,35 @@ class ExportPass:
         self._no_call = reason_words.NO_CORRELATION if (folder / "calls.parquet").is_file() else reason_words.NO_CALLS
         self._pieces = np.empty((FIRST_PIECES, len(PIECE)), np.int64)
 
+    def limit_to(self, bound: int) -> None:
+        """Take `bound`, ns, for the usual start-up latency from here on."""
+        self.bound = bound
+        self.longest = max(bound, MOST_START_UP_NS)
+
+    def take_whole(self, block: Block) -> None:
+        """Take all events of a small export; they are gone over twice, for their start-up latency first, and what the
+        host did is read once.
+        """
+        device, rows = self._read_up_to(block)
+        before = np.empty(rows.size, np.int64)
+        states = DeviceStates(self.states.state.copy(), self.states.called.copy())
+        latencies = [_latencies(pieces) for pieces in self._pieces_of(block, device, rows, before)]
+        self.states = states
+        self.host.slots[block["call"] & (CALL_SLOTS - 1), USER] = 0
+        self.limit_to(usual_start_up(latencies))
+        for pieces in self._pieces_of(block, device, rows, before):
+            self._count(pieces, block, before)
+
     def take(self, block: Block) -> None:
         """Take events ordered by start, after all that were taken before."""
+        device, rows = self._read_up_to(block)
+        before = np.empty(rows.size, np.int64)
+        for pieces in self._pieces_of(block, device, rows, before):
+            self._count(pieces, block, before)
+        self._forget(int(block["start"][-1]))
+
+    def _read_up_to(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        """Read what the host did up to the last of some events; return the rows of their devices and streams."""
         device = self.devices.of(block["rank"], block["device"])
         # when a stream's earlier work was called matters to recorded waits only
         rows = self.streams.of(device, block["stream"]) if self.waits.recorded else device[:0]
@@ -250,10 +300,7 @@ class ExportPass:
         called = int(block["called"].max())
         self.host.read_until(latest, called)
         self.waits.read_until(max(latest, called))
-        before = np.empty(rows.size, np.int64)
-        for pieces in self._pieces_of(block, device, rows, before):
-            self._count(pieces, block, before)
-        self._forget(latest)
+        return device, rows
 
     def _pieces_of(
         self, block: Block, device: np.ndarray, rows: np.ndarray, before: np.ndarray
@@ -282,8 +329,7 @@ class ExportPass:
 
     def _count(self, pieces: np.ndarray, block: Block, before: np.ndarray) -> None:
         if self.latencies is not None:
-            starts = pieces[pieces[:, _FIELD["meaning"]] == gaps.IDLE_START]
-            self.latencies.append(starts[:, _FIELD["end"]] - starts[:, _FIELD["begin"]])
+            self.latencies.append(_latencies(pieces))
             return
         detail = self._details(pieces, block, before)
         ranks = [rank for rank, _ in self.devices.rows]

@@ -39,10 +39,12 @@ def test_random_ranks_agree_with_the_definition_in_each_nanosecond(tmp_path, mon
     bound = seed % 7
     longest = bound + seed % 4
     each = random_export(tmp_path / "e0", seed, RANKS)
-    monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: bound)
+    monkeypatch.setattr(export_pass, "usual_start_up", lambda latencies: bound)
     monkeypatch.setattr(export_pass, "MOST_START_UP_NS", longest)
     if seed % 3 == 0:  # pieces come in several parts
         monkeypatch.setattr(export_pass, "FIRST_PIECES", 20)
+    if seed % 2 == 0:  # as of a large export
+        monkeypatch.setattr(export_pass, "CHUNK_ROWS", 0)
     found = by_rank(export_pass.explain_export(tmp_path / "e0", {}))
     for rank, tables in enumerate(each):
         assert found.get(rank, Counter()) == explained(tables, bound, longest, has_calls=True), rank
@@ -50,7 +52,7 @@ def test_random_ranks_agree_with_the_definition_in_each_nanosecond(tmp_path, mon
 
 def test_the_sums_of_steps_are_the_idle_time_within_them(tmp_path, monkeypatch):
     each = random_export(tmp_path / "e0", 77, 40)
-    monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 3)
+    monkeypatch.setattr(export_pass, "usual_start_up", lambda latencies: 3)
     low = np.array([0, 25, 40])
     high = np.array([20, 40, 10_000])
     number = np.array([5, 6, 9])
@@ -90,7 +92,7 @@ def test_a_whole_graph_is_work_that_its_own_call_launched(tmp_path, monkeypatch)
     """A kernel ends at 10; a graph, called from 12 to 20, runs from 30 to 60 on the same stream: behind no kernel, and
     longer than usual in starting. A kernel, called while the graph runs, begins at 70: it is queued behind it.
     """
-    monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 4)
+    monkeypatch.setattr(export_pass, "usual_start_up", lambda latencies: 4)
     work = {"rank": 0, "device": 0, "stream": 7}
     call = {"rank": 0, "thread": 1}
     tables = {
@@ -119,7 +121,7 @@ def test_a_range_around_all_work_says_less_than_an_operator(tmp_path, monkeypatc
     """Kernels from 0 to 100 and from 900 to 1,000; between them an operator, within a range that fills much or little
     of the run.
     """
-    monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 0)
+    monkeypatch.setattr(export_pass, "usual_start_up", lambda latencies: 0)
     work = {"rank": 0, "device": 0, "stream": 7, "configuration": 0, "duration_ns": 100}
     host = {"rank": 0, "thread": 1}
     tables = {
@@ -156,7 +158,7 @@ def test_work_enqueued_after_all_earlier_work_is_queued_behind_none(
     tmp_path, monkeypatch, vendor, enqueued, begins, expected
 ):
     """Whether an export has calls, as those of CUDA, or the dispatch of each launch alone, as AMD's queues."""
-    monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 4)
+    monkeypatch.setattr(export_pass, "usual_start_up", lambda latencies: 4)
     work = {"duration_ns": 10, "rank": 0, "stream": 0, "configuration": 0}
     called = {"correlation": 5} if vendor == "calls" else {"queue_ns": begins - enqueued}
     call = {"start_ns": 0, "duration_ns": enqueued, "rank": 0, "thread": 1, "name": CALLS[0], "correlation": 5}
@@ -177,7 +179,7 @@ def test_work_enqueued_after_all_earlier_work_is_queued_behind_none(
 @pytest.mark.parametrize(("source", "stream"), [(9, "stream 9"), (None, "a stream that is not recorded")])
 def test_work_on_an_idle_device_stalls_where_its_stream_waits_for_an_event(tmp_path, monkeypatch, source, stream):
     """Enqueued at 20, usual latency 4, begins at 60,030: all beyond 24 is the event's, also what no launch takes."""
-    monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 4)
+    monkeypatch.setattr(export_pass, "usual_start_up", lambda latencies: 4)
     work = {"duration_ns": 10, "rank": 0, "stream": 7, "configuration": 0}
     call = {"rank": 0, "thread": 1, "name": CALLS[0], "duration_ns": 8}
     tables = {
@@ -236,7 +238,7 @@ def test_work_without_calls_is_unknown_and_says_so(tmp_path):
 )
 def test_a_host_that_runs_compiled_code_does_not_compile(tmp_path, monkeypatch, name, compiles):
     """Idle from 10 to 110: inside the range up to 90, then inside the launch call."""
-    monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 0)
+    monkeypatch.setattr(export_pass, "usual_start_up", lambda latencies: 0)
     host = {"rank": 0, "thread": 1}
     calls = [host | {"start_ns": 90, "duration_ns": 20, "name": CALLS[0], "correlation": 5}]
     ranges = [host | {"start_ns": 0, "duration_ns": 200, "name": name, "kind": "annotation"}]
@@ -254,7 +256,7 @@ def test_a_host_that_runs_compiled_code_does_not_compile(tmp_path, monkeypatch, 
 
 def test_where_no_call_and_no_range_tells_what_the_host_did_its_operator_does(tmp_path, monkeypatch):
     """Idle from 10 to 110, by hand: operators of the launching thread alone, the innermost, below calls and ranges."""
-    monkeypatch.setattr(export_pass, "start_up_bound", lambda folder: 0)
+    monkeypatch.setattr(export_pass, "usual_start_up", lambda latencies: 0)
     host = {"rank": 0, "thread": 1}
 
     def on_host(begin, end, name, **more):
