@@ -35,6 +35,13 @@ assert "busiest" in inline(draw_efficiency_trees(document, "d")) and ".83" in in
 page = str(where_the_time_goes(document, table, "d"))
 assert 'title="busiest share">BD<' in page and "d/efficiency.json" in page
 assert "busiest_share" in DEVICE_RATIO_NAMES
+export(folder / "1", 1, [(10, 40)], [(55, 70)])
+clocks(folder / "clocks.json", {"0": 0, "1": 0})
+exports = [folder / "0", folder / "1"]
+measure_efficiency("two", exports, folder / "clocks.json", choices, folder / "two.json", folder / "two.parquet")
+table = read_table(folder / "two.parquet", "efficiency").to_pylist()
+ranks = [row for row in table if row["level"] == "rank"]
+assert [rank["device_busiest_share"] for rank in ranks] == [50 / 60, 0.5], ranks
 """
 
 
