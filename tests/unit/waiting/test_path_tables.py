@@ -227,3 +227,30 @@ def test_the_overview_escapes_names_and_gives_the_numbers_of_its_tables(tmp_path
     assert "<script>" not in page
     assert [words in page for words in ("70 %", "930 ns")] == [True, True]
     assert what_limits(tables[0].slice(0, 0), tables[1], "d") is None
+
+
+@pytest.mark.parametrize("later", [[], [(10, 4000, 1)]], ids=["one rank", "another rank's device ends last"])
+def test_a_host_that_goes_on_behind_the_work_limits_nothing(tmp_path, later):
+    """One call of rank 0 lasts from 100 to 5,000; the devices are at work from 10 to 1,000 or 4,010, in kernels alone."""
+    kernels = [(10, 990, 0), *later]
+    launches = [
+        {"start_ns": begin, "duration_ns": ns, "correlation": number, "stream": 7, "device": 0, "rank": rank}
+        | {"configuration": 0}
+        for number, (begin, ns, rank) in enumerate(kernels)
+    ]
+    calls = [
+        {"start_ns": begin, "duration_ns": ns, "correlation": number, "thread": 1, "rank": rank, "name": name}
+        for begin, ns, number, rank, name in [
+            (100, 4900, 9, 0, "cudaMalloc"),
+            *((0, 5, number, rank, "cudaLaunchKernel") for number, (_, _, rank) in enumerate(kernels)),
+        ]
+    ]
+    calls.sort(key=lambda call: (call["rank"], call["start_ns"]))
+    write_export(tmp_path / "e0", {"launches": launches, "calls": calls})
+    ranks = sorted({rank for _, _, rank in kernels})
+    write_json({"exports": {"e0": {"shift_ns": 0, "ranks": ranks}}}, tmp_path / "clocks.json")
+    outs = [tmp_path / "d" / f"{table}.parquet" for table in ("critical_path", "replay", "path_pieces")]
+    find_critical_paths("d", [tmp_path / "e0"], tmp_path / "clocks.json", None, [], *outs)
+    replay = read_table(outs[1], "replay").to_pylist()
+    assert {row["device_time_ns"] for row in replay} == {max(begin + ns for begin, ns, _ in kernels) - 10}
+    assert {(row["limited_by"], row["limited_name"]) for row in replay} == {("kernel", "gemm")}

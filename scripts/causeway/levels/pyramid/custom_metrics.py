@@ -41,9 +41,9 @@ def values(name: str, batch: pa.RecordBatch) -> np.ndarray:
 
     Parameters
     ----------
+    name : str
     batch : RecordBatch
         With the column `name`.
-    name : str
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,6 +59,17 @@ def arrivals(graph: Graph) -> np.ndarray:
     return latest
 
 
+class DeviceWork(NamedTuple):
+    """When the first work of the devices of a run began and the last ended, ns; the row of the rank that ends last, and
+    its last node: work or call, the other -1.
+    """
+
+    begin: int
+    end: int
+    rank: int
+    last: tuple[int, int]
+
+
 class CriticalPaths:
     """Critical paths of the ranks of a graph.
 
@@ -112,28 +124,28 @@ class CriticalPaths:
         """Return the time from the first work of any device to the end of the last, ns; of several runs, that of the
         longest; 0 without work.
         """
-        return max(0, *(last - first for first, last in (self.device_span(schedule, run) for run in runs)))
+        work = self.device_work(schedule, runs)
+        return 0 if work is None else work.end - work.begin
 
-    def device_span(self, schedule: Schedule, run: Sequence[int]) -> tuple[int, int]:
-        """Return when the first work of any device of a run began and the last ended, ns; the end is before the begin
-        where there is none.
-        """
+    def device_work(self, schedule: Schedule, runs: Sequence[Sequence[int]]) -> DeviceWork | None:
+        """Return the work of the run whose devices are at it longest, of equal runs the first; None without work."""
+        worked = [work for work in (self._device_work(schedule, run) for run in runs) if work is not None]
+        return max(worked, key=lambda work: work.end - work.begin, default=None)
+
+    def _device_work(self, schedule: Schedule, run: Sequence[int]) -> DeviceWork | None:
         first = np.iinfo(np.int64).max
-        last = np.iinfo(np.int64).min
+        last = (np.iinfo(np.int64).min, 0, -1, -1)  # of equal ends that of the first rank, work, and the latest
         for rank in run:
             begin, stop = self.graph.work_of[rank].tolist()
             for part in self.graph.scratch.windows(stop, begin):
+                ends = schedule.end[part]
                 first = min(first, int(schedule.start[part].min()))
-                last = max(last, int(schedule.end[part].max()))
+                last = max(last, (int(ends.max()), -rank, part.stop - 1 - int(ends[::-1].argmax()), -1))
             for call in self._accesses[rank]:  # managed memory moves: the device is at work
                 first = min(first, int(schedule.call_start[call]))
-                last = max(last, int(schedule.call_end[call]))
-        return first, last
-
-    def last_rank(self, schedule: Schedule, runs: Sequence[Sequence[int]]) -> tuple[int, Sequence[int]]:
-        """Return the row of the rank that ends last, of several runs that of the longest; and that run."""
-        longest = max(runs, key=lambda run: self._length(schedule, run))
-        return max(longest, key=lambda rank: self.span(schedule, rank)[1]), longest  # of equal ones the first
+                last = max(last, (int(schedule.call_end[call]), -rank, -1, call))
+        end, rank, work, call = last
+        return None if work < 0 and call < 0 else DeviceWork(first, end, -rank, (work, call))
 
     def _length(self, schedule: Schedule, run: Sequence[int]) -> int:
         spans = [self.span(schedule, rank) for rank in run]
@@ -160,11 +172,13 @@ class CriticalPaths:
         last[0 if latest[1] > latest[0] else 1] = -1
         return first, max(latest), last[0], last[1]
 
-    def chunks(self, schedule: Schedule, rank: int) -> Iterator[np.ndarray]:
+    def chunks(self, schedule: Schedule, rank: int, last: tuple[int, int] | None = None) -> Iterator[np.ndarray]:
         """Give the pieces of a rank's critical path, as `pieces`, some at a time: the last first, of each time in the
-        order of time; int64 of shape (k, 4).
+        order of time; int64 of shape (k, 4). The path ends with the rank's last node, or with `last`: work or call,
+        the other -1.
         """
         first, _, work, call = self._ends(schedule, rank)
+        work, call = last or (work, call)
         room = np.empty((MOST_PIECES, len(PIECE)), np.int64)
         graph = self.graph
         links = self.links

@@ -64,8 +64,8 @@ def _rows_of(
 
 
 def limit_of(paths: CriticalPaths, schedule: Schedule, runs: Sequence[Sequence[int]]) -> tuple[str | None, str | None]:
-    """Return kind and name with the longest time on the path of the rank that ends last, from the first to the last
-    work of the devices: what the host does before and after shortens no work. None for both on an empty path.
+    """Return kind and name with the longest time on the path to the last work of the devices, from their first on: what
+    the host does before and after shortens no work. None for both without work.
 
     Parameters
     ----------
@@ -75,17 +75,16 @@ def limit_of(paths: CriticalPaths, schedule: Schedule, runs: Sequence[Sequence[i
     runs : sequence of sequence of int
         From `CriticalPaths.runs`.
     """
-    rank, run = paths.last_rank(schedule, runs)
-    at_work = paths.device_span(schedule, run)
+    devices = paths.device_work(schedule, runs)
+    if devices is None:
+        return None, None
     sums = PathSums(paths.graph, last_ranks_of(paths.graph, schedule))
-    for pieces in paths.chunks(schedule, rank):
-        pieces[:, :2] = pieces[:, :2].clip(*at_work)
+    for pieces in paths.chunks(schedule, devices.rank, devices.last):
+        pieces[:, :2] = pieces[:, :2].clip(devices.begin, devices.end)
         sums.take(pieces)
     total: dict[tuple[str, str], int] = {}
     for (kind, name, _), ns in sums.whole().items():
         total[kind, name] = total.get((kind, name), 0) + ns
-    if not any(total.values()):
-        return None, None
     return min(total, key=lambda key: (-total[key], key))
 
 
