@@ -91,6 +91,8 @@ class Replay:
         One of `vocabulary.REPLAYED_CHANGES`.
     time_ns, predicted_ns : int
         Of the run, as it was and then.
+    step_ns, predicted_step_ns : int or None
+        Mean over its steps, as they were and then; None without steps.
     limited_by, limited_name : str or None
         Kind and name of what has most time on the slowest rank's critical path then.
     query : str
@@ -100,6 +102,8 @@ class Replay:
     change: str
     time_ns: int
     predicted_ns: int
+    step_ns: int | None
+    predicted_step_ns: int | None
     limited_by: str | None
     limited_name: str | None
     query: str

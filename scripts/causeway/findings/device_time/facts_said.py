@@ -105,6 +105,8 @@ def _won(tables: RunTables, run: RunFact, change: str, gain: Gain | None) -> dic
             change=change,
             time_ns=row["time_ns"],
             predicted_ns=row["predicted_ns"],
+            step_ns=None,
+            predicted_step_ns=None,
             limited_by=gain.limited_by,
             limited_name=gain.limited_name,
             query=of_table("predicted_ns", table, where),
