@@ -26,10 +26,9 @@ _ENDING = re.compile(r"\[[0-9]{1,12}\.[0-9]{1,6} [um]s\]\Z")
 _THREAD = re.compile(r"([0-9]{1,18})\((?:C\+\+|Python)\)")
 # of Level Zero, OpenCL, Unified Runtime and its predecessor; a kernel may begin like one: urQMD, clBlasGemm
 _CALL = re.compile(
-    r"(?=[zcup])(?:(?:ze[stx]?(?:Command|Event|Fence|Context|Device|Driver|Kernel|Module|(?:Virtual|Physical)?Mem|Init)"
-    r"|cl(?:Enqueue|Build|Compile|Link|Create|Set|Get|Wait|Release|Retain|SVM)"
-    r"|(?:ur|pi(?:ext)?)(?:Enqueue|Queue|Event|Kernel|Program|USM|Mem|Context|Device|Platform|Adapter))(?=[A-Z])"
-    r"|(?:zeInit|clFinish|clFlush)\b)"
+    r"(?=[zcup])(?:(?:zeInit|clFinish|clFlush)\b|(?:cl(?:Enqueue|Build|Compile|Link|Create|Set|Get|Wait|Release|Retain)"
+    r"|ze[stx]?(?:Command|Event|Fence|Context|Device|Driver|Kernel|Module|(?:Virtual|Physical)?Mem|Init)"
+    r"|(?:ur|pi(?:ext)?)(?:Enqueue|Queue|Event|Kernel|Program|USM|Mem|Context|Device|Platform|Adapter))(?=[A-Z]))"
     r"\w*?(?:(Copy|cpy|(?:Read|Write)(?:Buffer|Image))|(Fill)|\b)\w*(?:\(\w+\))?(?:\[(\d{1,18}))?"
 )
 _SHAPE = re.compile(r"\[SIMD\w{1,9} " + " ".join([r"\{(\d{1,18}); (\d{1,18}); (\d{1,18})\}"] * 2) + r"\]\Z")
