@@ -37,8 +37,9 @@ changes: each step over an export asks for its kernels and configurations again,
 """
 TINY_BYTES = 1 << 13
 TINY_ROWS = 1 << 10
-"""Size and rows of a file up to which it is held whole, whatever columns are asked for, and with thousands of others:
-an export's kernels and configurations, for which each step and each pass of it asks again.
+"""Size and rows of a file up to which it is held whole, whatever columns are asked for, and with thousands of others,
+if it has no more than `SMALL_BYTES` in memory: an export's kernels and configurations, for which each step and each
+pass of it asks again.
 """
 MOST_FOOTERS = 64
 """Footers that are held: those of the tables of a few exports."""
@@ -303,15 +304,13 @@ def read_table(path: str | Path, name: str, columns: list[str] | None = None) ->
     state = _state_of_small(path)
     if state is None:
         return _read(path, name, chosen)
-    if state[1] > TINY_BYTES:
-        table = _read_small(path, name, chosen, state)
-        if table.num_rows > STRETCH_ROWS:  # equal rows take next to nothing of a file, but all of their memory
-            _read_small.cache_clear()
-        return table
-    table = _read_tiny(path, name, state)
-    if table.num_rows > TINY_ROWS:
-        _read_tiny.cache_clear()
-    return table if chosen is None else table.select([column for column in chosen if column in table.column_names])
+    whole = _read_tiny(path, name, state) if state[1] <= TINY_BYTES else None
+    if whole is not None:
+        return whole if chosen is None else whole.select([column for column in chosen if column in whole.column_names])
+    table = _read_small(path, name, chosen, state)
+    if table.num_rows > STRETCH_ROWS:  # equal rows take next to nothing of a file, but all of their memory
+        _read_small.cache_clear()
+    return table
 
 
 def _read(path: str | Path, name: str, columns: Sequence[str] | None) -> pa.Table:
@@ -325,8 +324,11 @@ def _read_small(path: str | Path, name: str, columns: Sequence[str] | None, stat
 
 
 @lru_cache(maxsize=2048)
-def _read_tiny(path: str | Path, name: str, state: tuple[int, ...]) -> pa.Table:
-    return _read(path, name, None)
+def _read_tiny(path: str | Path, name: str, state: tuple[int, ...]) -> pa.Table | None:
+    """Return a whole table, None of one whose rows or memory are many: a few bytes may stand for a thousand."""
+    with _opened(path, name) as file:
+        table = file.read() if file.metadata.num_rows <= TINY_ROWS else None
+    return table if table is not None and table.nbytes <= SMALL_BYTES else None
 
 
 def rows_if_there(folder: str | Path, name: str, columns: list[str] | None = None) -> list[dict]:

@@ -294,3 +294,20 @@ def test_a_damaged_page_is_named_however_the_table_is_read(tmp_path, monkeypatch
     path.write_bytes(content)
     with tables.open_table(path, "kernels") as file, pytest.raises(TableError, match=r"kernels\.parquet"):
         READINGS[reading](file)
+
+
+@pytest.mark.parametrize("length", [1, 4096])
+def test_what_is_too_large_to_be_held_whole_is_held_by_columns_beside_the_others(tmp_path, monkeypatch, length):
+    """Either has too many rows, or too much memory for its few bytes."""
+    small, large = tmp_path / "a" / "kernels.parquet", tmp_path / "b" / "kernels.parquet"
+    tables.write_table(KERNELS, small, "kernels")
+    rows = 20 if length > 1 else 1 + tables.TINY_ROWS
+    columns = KERNELS.slice(0, 1).to_pylist()[0] | {"name": "x" * length}
+    tables.write_table(pa.Table.from_pylist([columns | {"kernel": 0}] * rows), large, "kernels")
+    assert large.stat().st_size <= tables.TINY_BYTES
+    held = tables.read_table(small, "kernels")
+    first = tables.read_table(large, "kernels", ["id"])
+    assert (first.num_rows, first.column_names) == (rows, ["id"])
+    assert tables.read_table(large, "kernels", ["id"]) is first
+    assert tables.read_table(small, "kernels") is held
+    assert tables._read_tiny(large, "kernels", tables._state_of_small(large)) is None

@@ -1,9 +1,9 @@
 """The values of counters, in a flat file beside the output, so that memory does not grow with them."""
 
+import io
 import struct
 import tempfile
 from collections.abc import Sequence
-from typing import BinaryIO
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class CounterValues:
     def __init__(self, sink: Sink) -> None:
         self.columns: dict[str, int] = {}
         self._sink = sink
-        self._file: BinaryIO | None = None
+        self._file: io.BufferedRandom | None = None
         self._size = 0
         self._layouts: list[np.ndarray] = []
         self._codes: dict[tuple[str, ...], int] = {}
@@ -47,10 +47,10 @@ class CounterValues:
             self._layouts.append(np.array([self.columns.setdefault(name, len(self.columns)) for name in key], np.int64))
         return code
 
-    def _open(self) -> BinaryIO:
+    def _open(self) -> io.BufferedRandom:
         if self._file is None:
             self._file = tempfile.TemporaryFile(dir=self._sink.folder)  # noqa: SIM115 - closed with the sink
-            self._sink.at_close.callback(self._file.close)
+            self._sink.at_close.callback(lambda file: file.raw.close(), self._file)  # drops what was not yet written
         return self._file
 
     def write(self, layouts: Sequence[int], values: np.ndarray | Sequence[np.ndarray]) -> np.ndarray:

@@ -130,9 +130,9 @@ class SqliteExport:
         self._steps += STEPS_PER_CALL
         return self._steps > MOST_STEPS
 
-    def _answer(self, query: str, values: Sequence[object] = ()) -> list[tuple] | None:
-        """Return the rows of a small query, None where damage ends it."""
-        self._steps = 0
+    def _answer(self, query: str, values: Sequence[object] = (), steps: int = 0) -> list[tuple] | None:
+        """Return the rows of a small query, None where damage ends it; `steps` were made for it before."""
+        self._steps = steps
         with suppress_unless_of_the_machine(*DAMAGE):
             return self._connection.execute(query, values).fetchall()
         return None
@@ -170,7 +170,7 @@ class SqliteExport:
             part = wanted[first : first + 500]
             rows = self._answer(f"{query} ({', '.join('?' * len(part))})", part)
             if rows is None:
-                rows = [row for number in part for row in self._answer(f"{query} (?)", (number,)) or ()]
+                rows = [row for number in part for row in self._answer(f"{query} (?)", (number,), self._steps) or ()]
             text_of.update(rows)
         return {
             key: text if isinstance(text, bytes) else str(text).encode()

@@ -71,6 +71,7 @@ def read_tables(export: TableSource, sink: Sink, options: Options) -> None:
     """Read the tables of an export, whatever their container; errors as `read`."""
     sink.at_close.callback(export.close)
     NsysReader(export, sink, options).read()
+    export.close()
 
 
 class NsysReader(NsysTables):
@@ -119,6 +120,7 @@ class NsysReader(NsysTables):
         for _, batch in self.tables_giving("ranges"):
             self._ranges(batch)
         self._settle_held()
+        self._held.close()
         nsys_extras.read_graphs(self)
         nsys_extras.read_samples(self)
         nsys_extras.read_mpi(self)

@@ -183,7 +183,9 @@ def read_cpu_samples(tables: NsysTables) -> None:
     _gather_samples(tables, by_sample)
     for rows in _with_frames(by_sample.blocks()):
         by_time.add(rows)
+    by_sample.close()
     _give_samples(tables, by_time.blocks())
+    by_time.close()
 
 
 def _gather_samples(tables: NsysTables, rows: ExternalSort) -> None:

@@ -225,6 +225,8 @@ class CallSizes:
             for index, name in enumerate(SHAPE):
                 shape[name] = np.where(lacking, shapes[np.where(code == NULL, 0, code + 1), index], shape[name])
             self._sink.launches(events | shape)
+        self._waiting["launches"].close()
         for events, stated in self._waiting["transfers"].resolved():
             events["bytes"] = np.where(events["bytes"] == NULL, stated, events["bytes"])
             self._sink.transfers(events)
+        self._waiting["transfers"].close()

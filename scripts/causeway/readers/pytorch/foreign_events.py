@@ -20,10 +20,16 @@ LONGEST_ENDING = 40
 """Characters at the end of a name that may be a duration."""
 
 OF_UNITRACE = "gpu_op"
+OF_HOST = "cpu_op"
+"""Categories of unitrace; the latter is also that of PyTorch's operators, which have other names."""
 _ENDING = re.compile(r"\[[0-9]{1,12}\.[0-9]{1,6} [um]s\]\Z")
 _THREAD = re.compile(r"([0-9]{1,18})\((?:C\+\+|Python)\)")
+# of Level Zero, OpenCL, Unified Runtime and its predecessor; a kernel may begin like one: urQMD, clBlasGemm
 _CALL = re.compile(
-    r"(?:ze|cl|ur|pi)[A-Z]\w*?(?:(Copy|cpy|ReadBuffer|WriteBuffer)|(Fill)|\b)\w*(?:\(\w+\))?(?:\[(\d{1,18}))?"
+    r"(?=[zcup])(?:(?:zeInit|clFinish|clFlush)\b|(?:cl(?:Enqueue|Build|Compile|Link|Create|Set|Get|Wait|Release|Retain)"
+    r"|ze[stx]?(?:Command|Event|Fence|Context|Device|Driver|Kernel|Module|(?:Virtual|Physical)?Mem|Init)"
+    r"|(?:ur|pi(?:ext)?)(?:Enqueue|Queue|Event|Kernel|Program|USM|Mem|Context|Device|Platform|Adapter))(?=[A-Z]))"
+    r"\w*?(?:(Copy|cpy|(?:Read|Write)(?:Buffer|Image))|(Fill)|\b)\w*(?:\(\w+\))?(?:\[(\d{1,18}))?"
 )
 _SHAPE = re.compile(r"\[SIMD\w{1,9} " + " ".join([r"\{(\d{1,18}); (\d{1,18}); (\d{1,18})\}"] * 2) + r"\]\Z")
 
@@ -39,18 +45,16 @@ class ForeignEvents:
 
     def __init__(self, categories: Mapping[str, str]) -> None:
         self._categories = categories
-        self._of_unitrace = False
 
     def are_in(self, categories: Collection[str | None]) -> bool:
         """Return whether events of these categories may be of another profiler."""
-        self._of_unitrace = self._of_unitrace or OF_UNITRACE in categories
-        return self._of_unitrace or not self._categories.keys().isdisjoint(categories)
+        return not {OF_UNITRACE, OF_HOST, *self._categories}.isdisjoint(categories)
 
     def turn(self, events: Sequence[Event]) -> None:
         """Change those events whose category and name are another profiler's: category, name, thread and arguments."""
         for event in events:
             if isinstance(event.name, str):
-                if self._of_unitrace:
+                if event.cat in (OF_HOST, OF_UNITRACE):
                     _turn_unitrace(event, event.name)
                 elif event.cat in self._categories:
                     self._turn_paddle(event, event.name)
@@ -66,14 +70,15 @@ class ForeignEvents:
 def _turn_unitrace(event: Event, name: str) -> None:
     """Turn work of a device, and calls; barriers, in which a device waits, stay of a category that is not read."""
     call = _CALL.match(name)
-    if event.cat == "cpu_op" and call:
-        event.cat = "xpu_driver"
-    elif event.cat == OF_UNITRACE and call is None:
+    if event.cat == OF_HOST:
+        event.cat = "xpu_driver" if call else OF_HOST
+    elif shape := _SHAPE.search(name):
         event.cat = "kernel"
-        if shape := _SHAPE.search(name):
-            sizes = list(map(int, shape.groups()))
-            event.name = name[: shape.start()]
-            event.args = msgspec.Raw(msgspec.json.encode({"grid": sizes[:3], "block": sizes[3:]}))
-    elif event.cat == OF_UNITRACE and call and (call[1] or call[2]):
+        sizes = list(map(int, shape.groups()))
+        event.name = name[: shape.start()]
+        event.args = msgspec.Raw(msgspec.json.encode({"grid": sizes[:3], "block": sizes[3:]}))
+    elif call is None:
+        event.cat = "kernel"
+    elif call[1] or call[2]:
         event.cat = "gpu_memcpy" if call[1] else "gpu_memset"
         event.args = msgspec.Raw(msgspec.json.encode({"bytes": int(call[3])} if call[3] else {}))

@@ -16,6 +16,7 @@ from causeway.readers.common.files import first_bytes
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.known_contents import known_content
 from causeway.readers.containers.chrome_json import TraceText
+from causeway.readers.pytorch.foreign_events import OF_UNITRACE
 
 OF_TIMES = ("no_time", "implausible_time", "end_before_start")
 """Issues by which a launch is lost for its times."""
@@ -157,7 +158,7 @@ def without_kernel(
     if any(categories[category] == "launches" for category in incomplete):
         advice = "Write each as one event with ts and dur (ph X), or as a begin and an end (B, E) on one thread."
     problem, advice = without_times(left_out) or (problem, advice)
-    if not any(kinds.values()):
+    if not any(kinds.values()) and OF_UNITRACE not in kinds:
         problem, advice = no_launch("no_torch_events" if text.lists else "no_list")
     if text.damaged:
         problem = f"the text is damaged after {text.first_damage:,} characters: {text.damaged:,} events"

@@ -69,7 +69,7 @@ def mapped_texts(column: pa.Array, number_of: Callable[[str | bytes | None], int
     coded = column.dictionary_encode()
     texts = coded.dictionary.to_pylist() + [None] * (coded.null_count > 0)
     numbers = np.array([number_of(text) for text in texts], np.int64)
-    return numbers[pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy(zero_copy_only=False)]
+    return numbers[pc.fill_null(coded.indices.cast(pa.int64()), len(coded.dictionary)).to_numpy(zero_copy_only=False)]
 
 
 def distinct_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

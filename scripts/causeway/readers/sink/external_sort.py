@@ -192,6 +192,6 @@ class ExternalSort:
         self._pending = []
         if self._file is not None:
             self._background.close()
-            self._file.close()
+            self._file.raw.close()  # drops what was not yet written
             self._file = None
             self.spill.unlink(missing_ok=True)

@@ -5,6 +5,7 @@ module.
 import csv
 import io
 import math
+import resource
 from collections import defaultdict
 
 import numpy as np
@@ -16,6 +17,7 @@ from reading import Read
 
 from causeway.readers.amd import counter_passes
 from causeway.readers.amd.counter_passes import CounterStore
+from causeway.readers.amd.counter_values import CounterValues
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.issues import Issues
 from causeway.readers.containers import csv_batches
@@ -224,3 +226,19 @@ def test_files_of_the_same_counters_in_one_folder_are_said_to_be_further_runs(tm
     assert export.count("repeated_run") == 1
     assert export.issue("repeated_run")["detail"].endswith("pinned_counter_collection.csv")  # the last by name
     assert export.counters.column("A").to_pylist() == [1.0, 1.0]
+
+
+def test_what_a_full_disk_did_not_take_is_dropped(tmp_path):
+    """The clear error of the first write that failed is not replaced by another of the end."""
+    sink = Sink(tmp_path, {"source": "x", "source_sha256": "0"}, 0, 0)
+    values = CounterValues(sink)
+    values.write([values.layout(["a", "b"])], np.ones((3, 2)))
+    rows = sink.sorted_rows("few")
+    rows._open().write(b"few")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        sink.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(tmp_path.iterdir()) == []

@@ -295,3 +295,16 @@ def test_a_change_that_its_writer_did_not_finish_is_not_read(tmp_path):
     connection.execute("SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL").fetchone()
     connection.close()
     assert Read(tmp_path / "copy_x.sqlite", tmp_path / "mended").launches.num_rows == 400
+
+
+def test_the_steps_for_all_ids_of_a_table_are_bounded_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_database, "STEPS_PER_CALL", 1000)
+    monkeypatch.setattr(sqlite_database, "MOST_STEPS", 100_000)
+    numbers = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 40000) SELECT n, 'x' FROM r"
+    path = hostile(tmp_path, "CREATE TABLE t (id TEXT, value TEXT)", f"INSERT INTO t {numbers}")
+    with closing(sqlite_database.SqliteExport(path, "s")) as export:
+        calls = []
+        watch = export._watch
+        export._connection.set_progress_handler(lambda: calls.append(1) or watch(), 1000)
+        assert export.texts("t", "id", "value", range(-200, 0)) == {}
+        assert len(calls) <= 100 + 1 + 200

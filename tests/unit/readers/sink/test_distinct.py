@@ -1,9 +1,10 @@
 """Distinct values by hashing are those by sorting."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from causeway.readers.sink.distinct import distinct, distinct_rows
+from causeway.readers.sink.distinct import distinct, distinct_rows, mapped_texts
 
 
 @pytest.mark.parametrize("few", [1, 3, 200, 4097, 1 << 40])
@@ -35,3 +36,12 @@ def test_rows_with_very_many_distinct_ones():
     first, inverse = distinct_rows(columns)
     assert first.tolist() == list(range(3 * 7001))
     assert np.array_equal(inverse, np.arange(30_000) % (3 * 7001))
+
+
+@pytest.mark.parametrize("texts", [3, 127, 128])
+@pytest.mark.parametrize("index", [pa.int8(), pa.uint8(), pa.int32()])
+def test_texts_of_a_dictionary_with_small_indices(texts, index):
+    indices = pa.array([*range(texts), None, 0], index)
+    column = pa.DictionaryArray.from_arrays(indices, pa.array([f"k{number}" for number in range(texts)]))
+    numbers = mapped_texts(column, lambda text: -1 if text is None else int(text[1:]))
+    assert numbers.tolist() == [*range(texts), -1, 0]
