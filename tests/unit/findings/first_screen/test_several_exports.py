@@ -62,7 +62,8 @@ def test_kernels_that_become_slower_are_those_of_their_own_export(slower, tmp_pa
     for export, columns in enumerate(rows):
         for device, frame in pd.DataFrame(columns).groupby("device"):
             late = 2 * frame["start_ns"] >= frame["start_ns"].min() + frame["start_ns"].max()
-            cost, times = 0.0, []
+            cost = 0.0
+            times = []
             for configuration, group in frame.groupby("configuration"):
                 was, now = (group["duration_ns"][late[group.index] == is_late] for is_late in (False, True))
                 if CLASSES[export][configuration] == "compute":
