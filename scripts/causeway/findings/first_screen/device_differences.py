@@ -517,6 +517,7 @@ def settings_fact(tables: RunTables, target: str, left_out: Collection[str]) -> 
     # where a value is missing says how a row was written, not what was set
     names = [name for name in names if not pc.any(pc.is_null(table[name], nan_is_null=True)).as_py()]
     levels = {name: of for name in names if len((of := _levels(table[name]))[0]) <= MOST_LEVELS}
+    tested = len(levels) + math.comb(len(levels), 2)  # each column and each pair
     left = np.log(values) if is_log else values
     left = left - left.mean()
     room = left.size - 1
@@ -526,13 +527,13 @@ def settings_fact(tables: RunTables, target: str, left_out: Collection[str]) -> 
         rest = float(left @ left) or 1.0
         parts = {name: (_means(left, codes), len(texts) - 1) for name, (texts, codes) in levels.items()}
         shares = {name: float(means @ means) / rest for name, (means, _) in parts.items()}
-        told = [name for name, (_, apart) in parts.items() if _is_told(shares[name], apart, room, len(names))]
+        told = [name for name, (_, apart) in parts.items() if _is_told(shares[name], apart, room, tested)]
         told = told or [  # what one column does may hide what another does
             name
-            for name, (means, apart) in parts.items()
-            for other, (_, also) in parts.items()
-            for beside in [_means(left - means, levels[other][1])]
-            if _is_told(shares[name] + beside @ beside / rest, apart + also, room, math.comb(len(names), 2))
+            for first, other in combinations(parts, 2)
+            for beside in [_means(left - parts[first][0], levels[other][1])]
+            if _is_told(shares[first] + beside @ beside / rest, parts[first][1] + parts[other][1], room, tested)
+            for name in (first, other)
         ]
         ranks = {name: round((shares[name] - 1) * room / (room - parts[name][1]), 9) for name in told}
         name = max(told, key=lambda name: (ranks[name], -len("".join(levels[name][0]))), default="")

@@ -1,7 +1,7 @@
 """What a run is: its devices, its steps, how its time splits, and whether its recording is fit to say so."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -173,7 +173,7 @@ class RecordingFact:
     count : int
         How many events, or ns, it concerns.
     of : int
-        Of how many; 0 where that means nothing.
+        Of how many, for unrecorded steps of how many ranks; 0 where that means nothing.
     table, query : str
         Where `count` is, and SQL that gives it.
     unit : str
@@ -322,6 +322,7 @@ def recording_facts(tables: RunTables) -> list[RecordingFact]:
     document = f"{tables.dataset}/quality.json"
     facts = []
     read = sum(export["rows"] for export in tables.quality["exports"])
+    ranks = {rank for export in tables.quality["exports"] for rank in export.get("ranks", ())}
     for index, export in enumerate(tables.quality["exports"]):
         if export["status"] != "read":
             query = in_document(document, "exports", index, "status", kind="text")
@@ -345,13 +346,23 @@ def recording_facts(tables: RunTables) -> list[RecordingFact]:
         for group in [[index] for index in alike] if fault == SAME_RECORDING else [alike]:
             total = sum(issues[index]["count"] for index in group)
             if group and (fault in FROM_ONE or total >= NOTICEABLE * read):
-                terms = (value_at("issues", index, "count", kind="integer") for index in group)
-                query = within(document, " + ".join(terms))
-                facts.append(RecordingFact(fault=fault, count=total, of=read, table=document, query=query))
+                facts.append(_of_issues(tables, fault, group, len(ranks) if fault == "unrecorded_steps" else read))
     facts.sort(key=lambda fact: fact.fault != SAME_RECORDING)
-    # what lacks in the dispatches' numbers is what the calls lack
-    lost = [] if "missing_dispatches" in kinds else _lost_launches(tables, read) or _unanswered_calls(tables, read)
+    # what lacks in the dispatches' numbers is what the calls of that export lack
+    said = {of["export"] for fact in facts for of in issues if of["kind"] == fact.fault == "missing_dispatches"}
+    lost = _lost_launches(tables, read, said) or _unanswered_calls(tables, read, said)
     return [*facts, *lost, *_too_fast_copies(tables), *_of_ranks(tables), *_sparse_graphs(tables)]
+
+
+def _of_issues(tables: RunTables, fault: str, group: Sequence[int], of: int, where: str = "") -> RecordingFact:
+    """Return a fault that is the sum of all issues of a kind `where` the text holds, or one, by their indices."""
+    issues = tables.quality["issues"]
+    path = f"{tables.dataset}/quality.json"
+    rows = within(path, "unnest(json_extract(content, '$.issues[*]')) AS issue")
+    kind = f"(issue->>'kind') = '{issues[group[0]]['kind']}'"
+    query = f"WITH issues AS ({rows}) SELECT sum((issue->>'count')::BIGINT)::BIGINT FROM issues WHERE {kind}{where}"  # noqa: S608
+    query = query if len(group) > 1 else in_document(path, "issues", group[0], "count", kind="integer")
+    return RecordingFact(fault=fault, count=sum(issues[n]["count"] for n in group), of=of, table=path, query=query)
 
 
 TIMES_A_BUS = 2.0
@@ -394,15 +405,16 @@ def _too_fast_copies(tables: RunTables) -> list[RecordingFact]:
     return [fact] if copies else []
 
 
-def _lost_launches(tables: RunTables, read: int) -> list[RecordingFact]:
-    """Return that launch calls have no launch where the profiler reports lost events: those are what is lost."""
-    issues = {issue["kind"]: (index, issue["count"]) for index, issue in enumerate(tables.quality["issues"])}
-    index, count = issues.get("calls_without_launch", (0, 0))
-    if "dropped_events" not in issues or count < max(NOTICEABLE * read, 1):
+def _lost_launches(tables: RunTables, read: int, said: Collection[str]) -> list[RecordingFact]:
+    """Return that calls have no launch where the profiler lost events, but of exports whose missing ones are `said`."""
+    issues = tables.quality["issues"]
+    lost = [n for n, of in enumerate(issues) if of["kind"] == "calls_without_launch" and of["export"] not in said]
+    count = sum(issues[index]["count"] for index in lost)
+    if count < max(NOTICEABLE * read, 1) or all(issue["kind"] != "dropped_events" for issue in issues):
         return []
-    path = f"{tables.dataset}/quality.json"
-    query = in_document(path, "issues", index, "count", kind="integer")
-    return [RecordingFact(fault="lost_launches", count=count, of=read, table=path, query=query)]
+    exports = "SELECT issue->>'export' FROM issues WHERE (issue->>'kind') = 'missing_dispatches'"
+    others = f" AND (issue->>'export') NOT IN ({exports})" if said else ""
+    return [_of_issues(tables, "lost_launches", lost, read, others)]
 
 
 FEWEST_GRAPHS = 3
@@ -429,7 +441,7 @@ UNANSWERED = (
     " FROM calls LEFT JOIN work USING (call) WHERE launches AND capturing <= 0), runs AS (SELECT *, sum(has_work::INT)"
     " OVER (PARTITION BY rank, is_graph ORDER BY start_ns) AS run, greatest(max(start_ns) FILTER (has_work) OVER own,"
     " max(start_ns) OVER own - max(begins - start_ns) OVER own) AS until FROM placed WINDOW own AS (PARTITION BY rank))"
-    " SELECT rank, is_graph, count(*) AS lost FROM runs WHERE NOT has_work AND start_ns < until"
+    " SELECT rank, is_graph, count(*) AS lost FROM runs WHERE NOT has_work AND start_ns < until{which}"
     " GROUP BY rank, is_graph, run"
 )
 """Of an export the calls that launch, and have no work of a device, that follow each other; not those in the capture of
@@ -437,9 +449,9 @@ a graph, nor behind the last that has work where the longest wait in a queue let
 """
 
 
-def _unanswered_calls(tables: RunTables, read: int) -> list[RecordingFact]:
+def _unanswered_calls(tables: RunTables, read: int, said: Collection[str]) -> list[RecordingFact]:
     """Return that launches of kernels or graphs have no work of a device: it is not in the recording, whatever the
-    profiler says.
+    profiler says; of graphs alone in exports whose missing dispatches are `said`.
     """
     lost = {False: 0, True: 0}
     parts = []
@@ -456,7 +468,8 @@ def _unanswered_calls(tables: RunTables, read: int) -> list[RecordingFact]:
                     " WHERE call IS NOT NULL"
                     for path in work
                 )
-                names = {"work": selected, "calls": _text(home / "calls.parquet")}
+                which = " AND is_graph" if folder.name in said else ""
+                names = {"work": selected, "calls": _text(home / "calls.parquet"), "which": which}
                 query = UNANSWERED.format(**names)
                 if home == folder:
                     alone = base.execute(ALONE.format(**names)).fetchall()[0][0]
@@ -465,7 +478,7 @@ def _unanswered_calls(tables: RunTables, read: int) -> list[RecordingFact]:
                     is_told = alone >= max(FEWEST_GRAPHS, unlinked + 1)
                     for _, is_graph, count in base.execute(query).fetchall() if is_told else ():
                         lost[is_graph] += count if count >= FEWEST_LOST[is_graph] else 0
-            parts.append(query)
+            parts += [f"({query})"] if is_told else []
     facts = []
     for is_graph, fault in ((True, "unrecorded_graphs"), (False, "unanswered_calls")):
         if lost[is_graph] >= max(NOTICEABLE * read, 1):
@@ -500,12 +513,8 @@ def _of_ranks(tables: RunTables) -> list[RecordingFact]:
 
 def _not_concurrent(tables: RunTables) -> list[RecordingFact]:
     """Return that recordings of ranks without collectives in common are of other times, though each begins at 0."""
-    path = f"{tables.dataset}/quality.json"
-    for index, issue in enumerate(tables.quality["issues"]):
-        if issue["kind"] == "not_concurrent":
-            query = in_document(path, "issues", index, "count", kind="integer")
-            return [RecordingFact(fault=issue["kind"], count=issue["count"], table=path, query=query)]
-    return []
+    group = [n for n, issue in enumerate(tables.quality["issues"]) if issue["kind"] == "not_concurrent"][:1]
+    return [_of_issues(tables, "not_concurrent", group, 0)] if group else []
 
 
 def _of_recordings(tables: RunTables, fault: str, name: str, of: int) -> RecordingFact:

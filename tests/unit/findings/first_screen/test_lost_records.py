@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import duckdb
 import first_screen_samples as made
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -94,6 +95,30 @@ def test_calls_whose_work_is_not_recorded_leave_idle_time_unknown(tmp_path):
     assert recorded(tmp_path, graphs, range(101))[1] == []
     # kernels of graphs whose call is not known are recorded all the same
     assert recorded(tmp_path, graphs, [*range(0, 101, 2), *[None] * 60])[1] == []
+
+
+def test_missing_launches_silence_unanswered_calls_of_their_export_alone_and_no_graphs(tmp_path, monkeypatch):
+    """Missing dispatches of any export silenced what all others lack, and launches of graphs, which are none of them."""
+    monkeypatch.chdir(tmp_path)
+    kernels = ["cudaLaunchKernel"] * 80
+    graphs = ["cudaGraphLaunch"] * 50
+    # of the last no call of a launch is known, so none of its calls lacks one
+    for name, calls, unlinked in (("e0", [*kernels, *graphs], 1), ("e1", kernels, 1), ("e2", kernels, 200)):
+        (tmp_path / "results/demo" / name).mkdir(parents=True)
+        recorded(tmp_path / "results/demo" / name, [*calls, "cudaLaunchKernel"], [len(calls), *[None] * unlinked])
+    folders = [tmp_path / "results/demo" / name for name in ("e0", "e1", "e2")]
+
+    def told(*exports, count=500):
+        issues = [{"kind": "missing_dispatches", "count": count, "export": name, "detail": ""} for name in exports]
+        facts = recording_facts(tables(folders=folders, quality=made.quality(issues=issues)))
+        facts = [fact for fact in facts if fact.fault != "missing_dispatches"]
+        for fact in facts:
+            assert duckdb.execute(fact.query).fetchall() == [(fact.count,)]
+        return {fact.fault: fact.count for fact in facts}
+
+    assert told() == told("e0", count=3) == {"unrecorded_graphs": 50, "unanswered_calls": 160}
+    assert told("e0") == {"unrecorded_graphs": 50, "unanswered_calls": 80}
+    assert told("e0", "e1", "e2") == {"unrecorded_graphs": 50}
 
 
 def test_durations_that_run_over_later_launches_of_a_queue_are_no_outliers():

@@ -18,7 +18,8 @@ FAULTS: Mapping[str, Callable[[RecordingFact], str]] = {
         " times cannot be known."
     ),
     "unrecorded_steps": lambda fact: (
-        f"{counted(fact.count, 'step')} {'holds' if fact.count == 1 else 'hold'} neither calls nor kernels:"
+        f"{counted(fact.count, 'step')}{' of all ranks together' if fact.of > 1 else ''}"
+        f" {'holds' if fact.count == 1 else 'hold'} neither calls nor kernels:"
         " records are missing, so idle time is not known."
     ),
     "missing_dispatches": lambda fact: (
