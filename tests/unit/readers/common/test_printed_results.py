@@ -1,5 +1,6 @@
 """What benchmarks and training programs print is named: none of it holds launches, and some of it begins like a table."""
 
+import re
 import time
 from pathlib import Path
 
@@ -97,11 +98,13 @@ def test_a_trace_without_kernels_is_not_called_telemetry(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "line", ["step {1} loss {2}", "step {1} loss {2}\n", "loss 1 ms {s}", "step iter step loss 1 m\n"]
+    "line",
+    ["step {1} loss {2}", "step {1} loss {2}\n", "loss 1 ms {s}", "step iter step loss 1 m\n", "Function Name,x\n"],
 )
 def test_long_lines_take_no_time(line):
     """A step of thousands of digits took seconds: time grew as the square of what was looked at."""
     text = line.replace("{1}", "1" * 16384).replace("{2}", "2" * 16384).replace("{s}", "step " * 8192).encode()
     begun = time.process_time()
-    known_content("contents", (text * (1 + 65536 // len(text)))[:65536])
+    for section, flags in ("contents", 0), ("printed_reports", re.MULTILINE):
+        known_content(section, (text * (1 + 65536 // len(text)))[:65536], flags)
     assert time.process_time() - begun < 1
