@@ -237,14 +237,16 @@ def _analysed(
     """Write the folder of an analysis and run the workflow in it; return what `at_end` does, which no other command in
     the folder comes before.
     """
-    measured = list(table_targets([*exports, *(export for side in sides for export in side)]))
+    columns, n_others = table_targets([*exports, *(export for side in sides for export in side)])
+    measured = list(columns)
     is_from_tables = measured != ["y"]
     if is_from_tables:
         settings = merged(settings, {"targets": {"tables": measured}})
     chosen = merged(settings, settings_of(options.set))
     check_settings(chosen, with_pair=bool(sides))
     if is_from_tables and chosen["targets"]["tables"] == measured:
-        remark(f"measured in tables: {', '.join(measured)}; --set targets.tables=[COLUMN] names another\n")
+        more = f" ({n_others} more named as durations {'is' if n_others == 1 else 'are'} not)" if n_others else ""
+        remark(f"measured in tables: {', '.join(measured)}{more}; --set targets.tables=[COLUMN] names another\n")
     page = "overview.html"
     needed = [exports]
     pair: dict[str, str] = {}

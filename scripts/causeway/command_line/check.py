@@ -81,7 +81,7 @@ def describe_export(export: FoundExport, position: int) -> Described:
             source=export.path.name,
             rank=export.rank,
             position=position,
-            targets=table_targets([export]),
+            targets=table_targets([export])[0],
             failure=failure,
         )
         refused = document["status"] == "refused"

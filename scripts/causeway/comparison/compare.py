@@ -27,7 +27,7 @@ from causeway.comparison.runs.launch_inputs import has_messages, inputs_by_kerne
 from causeway.comparison.runs.matching import Match, match_kernels, pairs_in
 from causeway.comparison.runs.recordings import Shared, same_ranks, shared_by
 from causeway.comparison.runs.run_totals import Run, measure
-from causeway.comparison.runs.settings import common_settings
+from causeway.comparison.runs.settings import common_settings, common_time
 from causeway.comparison.sides import Side
 from causeway.core.errors import CausewayError, NotComparableError
 from causeway.core.formatting import name_in_sentence
@@ -110,7 +110,9 @@ def run(
     check_pair(names[0][0], names[1][0], (names[0][1:], names[1][1:]))
     every = [name for side in names for name in side]
     settings = common_settings({name: folders[name] for name in every})
-    runs, unread = _measured(every, folders, settings.columns, all(has_messages(folders[name]) for name in every))
+    by_message = all(has_messages(folders[name]) for name in every)
+    time = common_time([folders[side[0]] for side in names])
+    runs, unread = _measured(every, folders, settings.columns, by_message, time)
     baseline, candidate = (runs.get(side[0]) for side in names)
     gaps = _unread_repeats(names, unread)
     rows: list[dict] = []
@@ -142,14 +144,14 @@ def run(
 
 
 def _measured(
-    names: Sequence[str], folders: Mapping[str, Sequence[str]], settings: Sequence[str], by_message: bool
+    names: Sequence[str], folders: Mapping[str, Sequence[str]], settings: Sequence[str], by_message: bool, time: str
 ) -> tuple[dict[str, Run], dict[str, str]]:
     """Return the runs by dataset, and why others could not be measured, by dataset."""
     runs = {}
     unread = {}
     for name in names:
         try:
-            runs[name] = measure(name, folders[name], settings, by_message)
+            runs[name] = measure(name, folders[name], settings, by_message, time)
         except NotComparableError as error:
             unread[name] = str(error)
     return runs, unread

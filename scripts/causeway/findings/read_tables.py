@@ -48,7 +48,8 @@ def run_tables(files: ResultFiles) -> Iterable[RunTables]:
         clocks = _document(files.clocks, dataset)
         steps_table = _of(files.step_tables, dataset)
         targets = kernels.get(dataset, {})
-        first = next(iter(targets), "")
+        rows = {target: read_table(file, "kernel_summary").to_pylist() for target, file in targets.items()}
+        first = max(rows, key=lambda target: bool(rows[target]), default="")  # the first with rows, as the screen takes
         yield RunTables(
             dataset=dataset,
             folders=folders.get(dataset, ()),
@@ -59,7 +60,7 @@ def run_tables(files: ResultFiles) -> Iterable[RunTables]:
             stragglers=_document(files.stragglers, dataset),
             steps=_document(files.steps, dataset),
             steps_table=read_table(steps_table, "steps") if steps_table else None,
-            targets={target: read_table(file, "kernel_summary").to_pylist() for target, file in targets.items()},
+            targets=rows,
             units={target: table_metadata(file).get("value_unit", "") for target, file in targets.items()},
             searches=next(
                 (searches[key] for key in ((dataset, KERNEL_VARIABILITY), (dataset, first)) if key in searches), ()

@@ -183,7 +183,10 @@ def _detect_csv(text: bytes) -> str | None:
                     least = least or record.word
         if _are_activities(re.split(r"[,;\t]", line)):
             return "cupti"
-    is_table = bool(lines) and (any(delimiter in lines[0] for delimiter in ",;\t") or _COLUMN.match(text) is not None)
+    below = [line for line in lines if not line.startswith("#")][:2]  # of comments
+    heads = [head for head in (lines[:1], below) if head]
+    is_table = any(all(delimiter in line for line in head) for head in heads for delimiter in ",;\t")
+    is_table = is_table or _COLUMN.match(text) is not None
     return least or ("table" if is_table else None)
 
 

@@ -417,4 +417,15 @@ def test_what_was_measured_in_a_table_is_the_column_of_durations_unless_named(mo
 def test_what_a_profiler_prints_of_calls_or_ranges_is_no_table_of_launches(header, column, tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(f"{header}\n{','.join('1' * (header.count(',') + 1))}\n")
-    assert table_targets([FoundExport(path=path, format="table", dataset="x", rank=None)]) == (column,)
+    assert table_targets([FoundExport(path=path, format="table", dataset="x", rank=None)]) == ((column,), 0)
+
+
+def test_a_few_of_many_durations_are_measured_and_the_others_counted(monkeypatch, tmp_path, capsys):
+    """A table with a time for each of 300 layers was given 300 targets, each with jobs of its own."""
+    fake_run(monkeypatch, code=1)
+    path = tmp_path / "b.csv"
+    path.write_text(",".join(f"layer_{layer}_ms" for layer in range(300)) + "\n" + ",".join(["1"] * 300) + "\n")
+    command.main(["run", str(path), "--out", str(tmp_path / "out")])
+    written = yaml.safe_load((tmp_path / "out/config.yaml").read_text())
+    assert written["targets"] == {"tables": ["layer_0_ms", "layer_1_ms", "layer_2_ms"]}
+    assert "layer_2_ms (297 more named as durations are not); --set" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import pytest
 
 from causeway.comparison.compare import run
 from causeway.comparison.runs.launches import Launches
-from causeway.comparison.runs.settings import common_settings
+from causeway.comparison.runs.settings import common_settings, common_time
 from causeway.core.errors import NotComparableError
 from causeway.core.tables import read_json, read_table
 from comparison_runs import CHOICES
@@ -121,3 +121,36 @@ def test_a_table_without_a_unit_of_time_is_refused_with_what_to_do(tmp_path):
     table = write_table_of(tmp_path / "a", 1, 0.5, unit="")
     with pytest.raises(NotComparableError, match="named with its unit of time, such as duration_us"):
         Launches("a", [table])
+
+
+def with_times(folder, *names):
+    """Write a table with the times `names` in this order, in each twice as many µs as in that before."""
+    table = write_table_of(folder, 1, 0.5)
+    path = table / "counters.parquet"
+    counters = read_table(path, "counters")
+    times = counters["duration_us"]
+    field = counters.schema.field("duration_us")
+    counters = counters.drop_columns(["duration_us"])
+    for name in names:
+        factor = {"gpu_us": 1.0, "cpu_us": 5.0}[name]
+        counters = counters.append_column(field.with_name(name), pa.compute.multiply(times, factor))
+    pa.parquet.write_table(counters, path)
+    return table
+
+
+@pytest.mark.parametrize("after", [("cpu_us", "gpu_us"), ("gpu_us",)])
+@pytest.mark.parametrize("before", [("gpu_us",), ("gpu_us", "cpu_us")])
+def test_tables_are_compared_by_one_column(tmp_path, before, after):
+    """Each table's first time was taken: the times of a GPU were compared with those of a CPU."""
+    tables = with_times(tmp_path / "a", *before), with_times(tmp_path / "b", *after)
+    document, rows = compared(tmp_path, *tables)
+    (kernel,) = (row for row in rows if row["level"] == "kernel" and row["metric"] == "time_per_launch")
+    assert kernel["candidate_value"] == kernel["baseline_value"] < 1e6
+    assert common_time([[tables[0]], [tables[1]]]) == "gpu_us"
+    assert document["settings"]["columns"] == ["rows"]
+
+
+def test_tables_without_a_time_in_common_are_not_compared(tmp_path):
+    document, rows = compared(tmp_path, with_times(tmp_path / "a", "gpu_us"), with_times(tmp_path / "b", "cpu_us"))
+    assert rows == []
+    assert "a measured column that all have, named with its unit of time" in str(document)

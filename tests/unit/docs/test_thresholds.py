@@ -19,6 +19,7 @@ BESIDE = (
     "numeric/block_resampling.py",
     "numeric/effective_size.py",
     "readers/pytorch/operator_events.py",
+    "readers/plain/table.py",
     "readers/sink/event_times.py",
 )
 """Further modules that hold thresholds."""
@@ -99,6 +100,7 @@ NO_THRESHOLDS = {
     "efficiency/device_time/launch_shapes.py": "MOST",
     "findings/device_time/efficiency.py": "MOST_UNFILLED",
     "readers/pytorch/operator_events.py": "MOST_CHARS MOST_NAMES",
+    "readers/plain/table.py": "ORDERED_ROWS",
     "readers/sink/event_times.py": "DAY_NS",
     "levels/explorer/tiles.py": "TILE_CELLS BLOCK_ROWS TILE_LAUNCHES LEVEL",
     "levels/explorer/path_time.py": "ROWS_HELD",

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from causeway.comparison.runs.launch_inputs import UNKNOWN, by_key, messages_of, sizes_of
 from causeway.comparison.runs.recordings import Recording, device_names, recording_of
-from causeway.comparison.runs.settings import time_column, value_words
+from causeway.comparison.runs.settings import time_columns, value_words
 from causeway.core.codes import GPU_TIME, GRAPH_RANGE
 from causeway.core.errors import NotComparableError
 from causeway.core.formatting import NANOSECONDS, elided
@@ -118,6 +118,8 @@ class Launches:
         Columns of plain tables that are part of a row's configuration.
     by_message : bool
         Whether the size of a collective's message is part of its configuration.
+    time : str, optional
+        The column of plain tables to take (`common_time`); of each its first one without.
 
     Attributes
     ----------
@@ -130,7 +132,12 @@ class Launches:
     """
 
     def __init__(
-        self, dataset: str, folders: Sequence[str | Path], settings: Sequence[str] = (), by_message: bool = False
+        self,
+        dataset: str,
+        folders: Sequence[str | Path],
+        settings: Sequence[str] = (),
+        by_message: bool = False,
+        time: str | None = None,
     ) -> None:
         self._settings = list(settings)
         self._by_message = by_message
@@ -142,10 +149,10 @@ class Launches:
         self._exports = []
         ranks: set[int] = set()
         self._one_kernel = names_of_one_kernel(
-            [_shapes_by_name(folder) for folder in map(Path, folders) if _source(folder)]
+            [_shapes_by_name(folder) for folder in map(Path, folders) if _source(folder, time)]
         )
         for folder in map(Path, folders):
-            sources = [source for source in (_source(folder), _graphs(folder)) if source is not None]
+            sources = [source for source in (_source(folder, time), _graphs(folder)) if source is not None]
             if sources:
                 document = read_json(folder / "capabilities.json")
                 own = (self._regions_of(folder), not rules_out_time_line(document))
@@ -361,7 +368,9 @@ def _why_not(folders: Sequence[str | Path]) -> str:
         reason = " ".join(refused[0][1]["error"]["found"].split())
         words = f"; {refused[0][0]}{more} could not be read: {elided(reason, 200)}"
     if any(document.get("kind") == "table" for _, document in documents):
-        words += "; tables are compared by a measured column that is named with its unit of time, such as duration_us"
+        words += (
+            "; tables are compared by a measured column that all have, named with its unit of time, such as duration_us"
+        )
     return words
 
 
@@ -385,9 +394,9 @@ def _numbers_of_names(numbers: Mapping[str, int], batch: pa.RecordBatch) -> np.n
     return np.array([numbers[name] for name in coded.dictionary.to_pylist()], np.int64)[coded.indices.to_numpy()]
 
 
-def _source(folder: Path) -> tuple[str, list[str]] | None:
-    """Return the table of an export that holds its launches, and the columns to read, of counters the time last; None
-    if it has none.
+def _source(folder: Path, time: str | None) -> tuple[str, list[str]] | None:
+    """Return the table of an export that holds its launches, and the columns to read, of counters the time last, which
+    is `time` of a plain table; None if it has none.
     """
     if (folder / "launches.parquet").is_file():
         return "launches", ["start_ns", "duration_ns", "configuration", "rank", "device", "stream", "range"]
@@ -396,7 +405,7 @@ def _source(folder: Path) -> tuple[str, list[str]] | None:
         return None
     with open_table(path, "counters") as file:
         schema = file.schema_arrow
-    measured = time_column(folder)
+    measured = next((name for name in time_columns(folder) if time in (None, name)), None)
     if GPU_TIME in schema.names and unit_of(schema.field(GPU_TIME)) in UNITS:
         measured = GPU_TIME
     return None if measured is None else ("counters", ["configuration", "rank", measured])

@@ -172,15 +172,21 @@ def _fill(series, deviation, offset, width, seen, cells):
             cells[cell, 2] += abs(deviation[i])
 
 
-def measure(dataset: str, folders: Sequence[str | Path], settings: Sequence[str] = (), by_message: bool = False) -> Run:
-    """Return a dataset, measured in two passes over its launches; `settings` and `by_message` as in `Launches`.
+def measure(
+    dataset: str,
+    folders: Sequence[str | Path],
+    settings: Sequence[str] = (),
+    by_message: bool = False,
+    time: str | None = None,
+) -> Run:
+    """Return a dataset, measured in two passes over its launches; the other arguments as of `Launches`.
 
     Raises
     ------
     NotComparableError
         If there is nothing to measure.
     """
-    launches = Launches(dataset, folders, settings, by_message)
+    launches = Launches(dataset, folders, settings, by_message, time)
     return measured(launches.facts, launches.batches, 0 if settings else BLOCKS)
 
 

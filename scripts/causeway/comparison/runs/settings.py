@@ -6,8 +6,9 @@ occur on both sides, such as registers after a change of the kernel, are no sett
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -37,12 +38,19 @@ class Settings:
     raw_names: Mapping[str, str]
 
 
-def time_column(folder: Path) -> str | None:
-    """Return the first column of a plain table's export that was measured and has a unit of time; None of others."""
-    if read_json(folder / "capabilities.json").get("kind") != "table" or not (folder / "counters.parquet").is_file():
-        return None
-    with open_table(folder / "counters.parquet", "counters") as file:
-        return next((field.name for field in file.schema_arrow if _is_time(field)), None)
+def time_columns(folder: str | Path) -> list[str]:
+    """Return the columns of a plain table's export that were measured and have a unit of time; none of others."""
+    path = Path(folder, "counters.parquet")
+    if read_json(path.with_name("capabilities.json")).get("kind") != "table" or not path.is_file():
+        return []
+    with open_table(path, "counters") as file:
+        return [field.name for field in file.schema_arrow if _is_time(field)]
+
+
+def common_time(runs: Iterable[Iterable[str | Path]]) -> str:
+    """Return the first such column that all plain tables of some runs have, "" where none is."""
+    times = [columns for folders in runs for folder in folders if (columns := time_columns(folder))]
+    return next((name for name in chain(*times[:1]) if all(name in columns for columns in times)), "")
 
 
 def _is_time(field: pa.Field) -> bool:
@@ -51,7 +59,7 @@ def _is_time(field: pa.Field) -> bool:
 
 def common_settings(folders: Mapping[str, Sequence[str | Path]]) -> Settings:
     """Return the settings that the tables of all datasets have; none where one dataset is no table with times."""
-    tables = {name: [Path(folder) for folder in own if time_column(Path(folder))] for name, own in folders.items()}
+    tables = {name: [Path(folder) for folder in own if time_columns(folder)] for name, own in folders.items()}
     if not all(tables.values()):
         return Settings((), {}, {})
     counts = {name: _counts(own) for name, own in tables.items()}
@@ -80,9 +88,9 @@ def _counts(folders: Sequence[Path]) -> dict[str, Counter]:
     counts: dict[str, Counter] = {}
     many: set[str] = set()
     for folder in folders:
-        measured = time_column(folder)
+        measured = time_columns(folder)
         for batch in _batches(folder):
-            for name in (name for name in batch.schema.names if name != measured and name not in many):
+            for name in (name for name in batch.schema.names if name not in measured and name not in many):
                 counter = counts.setdefault(name, Counter())
                 for met in batch[name].value_counts().to_pylist():
                     counter[value_words(met["values"])] += met["counts"]

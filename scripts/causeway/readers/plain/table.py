@@ -5,6 +5,7 @@ A file is read block by block, so that memory does not grow with its rows; only 
 all at once.
 """
 
+import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import are_json_lines, first_bytes, head_of
 from causeway.readers.common.kernel_names import clean_text
+from causeway.readers.common.known_contents import known_content
 from causeway.readers.common.options import Options
 from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainJsonLines, PlainParquet, csv_header
 from causeway.readers.sink.counter_table import TAKEN, metric_field
@@ -30,26 +32,34 @@ from causeway.readers.sink.sink import Sink
 
 TELEMETRY_ADVICE = "Name it in a sheet of telemetry (docs/telemetry.md), beside the export of a run."
 
+MOST_TARGETS = 3
+"""Columns that are measured in a table where no setting names them: each is explained by jobs of its own."""
 _DURATION = re.compile(
     r"(?!.*(?<!re)(?:start|stamp)(?:_time)?_(?:[num]?s|sec|seconds)$)(?:[A-Za-z_][A-Za-z0-9_.]*_)?(?:duration|time|latency|elapsed|runtime)_(?:[num]?s|sec|seconds)",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 """Names of columns that hold how long something took, and in which unit."""
 _IN_UNIT = re.compile(
-    r"(?!(?:.*_)?(?:start|(?:time)?stamp|ts|at|epoch|begin|end|uptime|timeout|deadline|slo|delay|window|interval|period|arrival)_)"
+    r"(?!(?:.*_)?(?:start|stamp|ts|at|epoch|begin|end|delay|window)_)"
     r"(?:[A-Za-z]\w*_)?(?<!per_)(?:[num]s|(?:nano|micro|milli)?seconds)(?:_per_\w+)?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 """Names of columns that end in a unit of time, or in one per run or iteration, and name no time of day and no setting,
 which are taken for durations where nothing is named as one.
 """
 _TIMED = re.compile(
     r"(?:[A-Za-z]\w*_)?(?:latency|runtime|duration|(?:gpu|cuda|hip|kernel|device|cpu|exec\w*|run|step|iter\w*|inference|total|avg|mean|median)_time)",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 """Names of columns without a unit that say what was timed: `time` alone may be a time of day."""
 _STATISTIC = re.compile(r"(?:^|_)(?:std|stdev|stddev|stderr|sem|var|ci|min|max|best|worst|p\d+)(?:_|$)", re.IGNORECASE)
 """Names of a spread, or of an end, which say less than the mean or the whole beside them."""
+_NOT_MEASURED = re.compile(
+    r"(?:^|_)(?:(?:low|high)(?=_[a-z]+$)|q[13]|iqr|mad|err(?:or)?|prev(?:ious)?|next(?!_token)|target|last|arrival|heartbeat|poll(?:ing)?|interval|period"
+    r"|timeout|deadline|slo|timestamp|uptime)(?:_|$)",
+    re.IGNORECASE,
+)
+"""Names of settings, times of day and statistics, which no duration of the row is, whatever their unit."""
 UNITS = {"sec": "s", "seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 RENAME = "Rename them; if the first line holds values, write a header above it."
@@ -84,16 +94,30 @@ def _plain(path: Path) -> type[PlainCsv | PlainParquet]:
 
 def duration_columns(path: Path, targets: Sequence[str]) -> list[str]:
     """Return the columns of a table that are named as durations, with what was timed and its unit, else with either, in
-    the table's order; of several statistics means, medians and wholes. None where one of `targets` is there, or where
-    the file cannot be read: the reader says why.
+    the table's order; of several statistics means, medians and wholes, and none of text beside one of numbers. None
+    where one of `targets` is there, or where the file cannot be read: the reader says why.
     """
     columns: list[str] = []
-    with suppress_unless_of_the_machine(OSError, pa.ArrowInvalid, ExportError):
-        reader = _plain(path)
-        columns = csv_header(path, path.name)[0] if reader is PlainCsv else reader(path, path.name, (), ()).columns
+    numeric: set[str] = set()
+    with suppress_unless_of_the_machine(OSError, pa.ArrowInvalid, csv.Error, ExportError):
+        if (reader := _plain(path)) is PlainCsv:
+            columns, delimiter, above = csv_header(path, path.name)
+            first = head_of(path).decode("utf-8", "replace").splitlines()[above:]
+            rows = csv.reader(first, delimiter=delimiter)  # enough to see what a column holds
+            cells = (cell for row in rows for cell in zip(columns, row, strict=False))
+            numeric = {name for name, cell in cells if _float(cell) is not None}
+        else:
+            table = reader(path, path.name, (), ())
+            columns, numeric = table.columns, table.numeric
     if set(targets) & set(columns):
         return []
-    named = ([name for name in columns if form.fullmatch(name)] for form in (_DURATION, _IN_UNIT, _TIMED))
+    return _durations([name for name in columns if name in numeric]) or _durations(columns)
+
+
+def _durations(columns: Sequence[str]) -> list[str]:
+    """Return those columns that are named as durations, by the strictest form that one has."""
+    timed = [name for name in columns if not _NOT_MEASURED.search(name)]
+    named = ([name for name in timed if form.fullmatch(name)] for form in (_DURATION, _IN_UNIT, _TIMED))
     durations = next(filter(None, named), [])
     return [name for name in durations if not _STATISTIC.search(name)] or durations
 
@@ -107,11 +131,11 @@ def read(path: Path, sink: Sink, options: Options) -> None:
         If it has no column that may be the target, no number in it, or cannot be parsed.
     """
     rules = column_map("table")
-    TableReader(
-        _plain(path)(path, options.source, rules["missing"], {*options.targets, "kernel", "configuration"}),
-        sink,
-        options,
-    ).read()
+    table = _plain(path)(path, options.source, rules["missing"], {*options.targets, "kernel", "configuration"})
+    is_measured = bool(set(options.targets) & set(table.columns) or _durations(table.columns))
+    if not is_measured and (content := known_content("contents", head_of(path))):
+        raise ExportError(options.source, content["found"], "a measured value per row", content["advice"])
+    TableReader(table, sink, options).read()
 
 
 class TableReader:
@@ -147,7 +171,7 @@ class TableReader:
             plain = [name for name in columns if name.isprintable() and not set(name) & {"'", '"', "\\"}]
             name = next((name for name in plain if name in self.table.numeric and _TIME.match(name)), "COLUMN")
             advice = f"Rename the column, or name it: `causeway run FILE --set targets.tables=[{name}]`."
-            if not name.isidentifier():  # no name of a target
+            if not (name.isascii() and name.isidentifier()):  # no name of a target
                 advice = f'Rename the column that was measured ("{name}"?), as to duration_us, which is then read.'
             if tool := _telemetry(columns):
                 advice += f" Is it telemetry of {tool}? {TELEMETRY_ADVICE}"
@@ -158,7 +182,8 @@ class TableReader:
         self.sink.count_in("rows", self.rows + self.table.bad)
         self.sink.issues.add("unfinished_line", int(self.table.unfinished))
         if not self.measured:
-            problem = f"column {self.targets[0]} has no number in {self.rows} rows"
+            which, have = ("columns", "have") if len(self.targets) > 1 else ("column", "has")
+            problem = f"{which} {', '.join(self.targets)} {have} no number in {self.rows} rows"
             advice = "Check the column."
             if self.with_commas:
                 problem = f"{problem}: {self.with_commas:,} cells have a decimal comma"

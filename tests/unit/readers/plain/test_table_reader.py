@@ -233,7 +233,8 @@ def test_a_column_of_kernels_may_be_called_as_profilers_call_it(tmp_path, column
 
 SETTINGS_AND_STAMPS = (
     "delay_us epoch_ms uptime_seconds deadline_ms ts_us created_at_ms slo_ms window_us timeout_s interval_ms start_ns"
-    " end_ns"
+    " end_ns heartbeat_ms poll_ms low_ms high_ms q1_ms q3_ms iqr_ms mad_ms error_ms arrival_time_ms prev_duration_ns"
+    " target_latency_ms last_run_time next_run_time größe_ms größe_time_ms größe_latency"
 ).split()
 
 
@@ -264,6 +265,8 @@ SETTINGS_AND_STAMPS = (
         ("image,gpu_time", ["gpu_time"]),
         ("Operation,m,Runtime,GFLOPs", ["Runtime"]),
         ("start_time,end_time,wall_time,date_time", []),
+        ("epoch_time_s,high_priority_time_s", ["epoch_time_s", "high_priority_time_s"]),
+        ("next_token_latency_ms,end_to_end_latency_ms", ["next_token_latency_ms", "end_to_end_latency_ms"]),
         ("", []),
     ],
 )
@@ -272,7 +275,7 @@ def test_columns_that_are_named_as_durations_were_measured(header, columns, tmp_
     iteration were refused for want of a column y.
     """
     path = tmp_path / "x.csv"
-    path.write_text(f"{header}\n1,2,3\n")
+    path.write_text(f"{header}\n1,2,3,4\n")
     assert table.duration_columns(path, ("y",)) == columns
     if "," in header and not header.startswith("#"):
         pq.write_table(pa.table({name: [1.0] for name in header.split(",")}), tmp_path / "x.parquet")
@@ -280,10 +283,33 @@ def test_columns_that_are_named_as_durations_were_measured(header, columns, tmp_
 
 
 @pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("# May\nrun_time,step_ms\n2024-01-02,3\n", ["step_ms"]),
+        ("duration_ns,step_ms\n,3\n,4\n", ["step_ms"]),
+        ("run_time,size\n2024-01-02,3\n", ["run_time"]),
+        ('time_ms,size\n"1,5",3\n', ["time_ms"]),
+        ("duration_ns,step_ms\nN/A,3\n5,4\n", ["duration_ns"]),
+        ('{"run_time": "2024-01-02", "step_ms": 3}\n' * 2, ["step_ms"]),
+    ],
+)
+def test_a_column_without_a_number_is_no_duration_beside_one_with(text, columns, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    assert table.duration_columns(path, ("y",)) == columns
+
+
+def test_all_targets_without_a_number_are_named(tmp_path):
+    found = read(tmp_path, "a_ms,b_ms\nx,y\n", targets=("a_ms", "b_ms")).error["found"]
+    assert found == "columns a_ms, b_ms have no number in 1 rows"
+
+
+@pytest.mark.parametrize(
     ("text", "says"),
     [
         ("255.979,241.5,k\n223.5,232.5,k\n", "its first line holds values, no names of columns"),
         ("phase,pcie_tx_bytes_s\na,1\n", "targets.tables=[COLUMN]"),
+        ("phase,größe_ms\na,1\n", 'Rename the column that was measured ("größe_ms"?)'),
     ],
 )
 def test_a_table_without_header_or_without_a_time_says_so(text, says, tmp_path):
