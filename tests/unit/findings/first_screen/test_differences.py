@@ -290,20 +290,6 @@ def test_a_launch_stands_out_beside_those_with_its_grid(tmp_path):
     assert outliers(tmp_path, two) == [(50 * MS, MS)]  # usual for the longest, not for the last
 
 
-@pytest.mark.parametrize("turn", [1, -1])
-def test_a_usual_copy_is_one_that_was_made(tmp_path, turn):
-    """Medians of sizes and of times, taken apart, told 64 MB in 1 ms, which no copy was."""
-    copies = [(1, 1), (1, 1), (2, 9), (2, 7), (4, 64), (8, 64), (8, 64), (200, 300)][::turn]  # ms, MB
-    rows = [
-        {"copy_kind": 1, "rank": 0, "device": 0, "src_kind": 1, "dst_kind": 2, "start_ns": 300 * at * MS}
-        | {"duration_ns": ms * MS, "bytes": size * 10**6}
-        for at, (ms, size) in enumerate(copies)
-    ]
-    written(tmp_path, "transfers", rows)
-    (fact,) = event_facts(tables(folders=[tmp_path], clocks={tmp_path.name: Clock()}), run(elapsed_ns=1000 * MS))
-    assert (fact.bytes, fact.usual_ns, fact.usual_bytes) == (300 * 10**6, 2 * MS, 9 * 10**6)
-
-
 def first_step(idle_ms, compute_ms, folder=None):
     """Return tables of a first step with so much idle time and compute more than four others of 10 ms."""
     rows = [{"rank": 0, "step": at, "warm_up": at == 0, "idle_ns": MS, "busy_ns": 9 * MS} for at in range(5)]
