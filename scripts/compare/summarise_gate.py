@@ -25,7 +25,7 @@ def main(job) -> None:
             for document, rows in comparisons
         ]
         results = Path(job.output.summary).parents[1]
-        lines = [lines_of_pair(document, rows, results) for document, rows in comparisons]
+        lines = [[text for text, _ in lines_of_pair(document, rows, results)] for document, rows in comparisons]
         write_whole(job.output.summary, gate_markdown(verdicts, comparisons, claims, lines))
         write(gate_badge(verdicts["outcome"], verdicts["states"]), job.output.badge)
 

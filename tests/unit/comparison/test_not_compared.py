@@ -101,9 +101,23 @@ def test_the_page_of_runs_without_a_kernel_in_common_is_drawn(results):
     figures["ratios"] = inline(draw_ratios(document, rows))
     page = str(draw_comparison(document, rows, ["a headline"], lines, **figures))
     assert "have no kernel in common" in page
-    assert lines[0].startswith("Run ")
-    assert not [line for line in lines if "same launches" in line]
-    assert all(f"<li>{line}</li>" in page for line in lines)
+    assert lines[0][0].startswith("Run ")
+    assert [is_first for _, is_first in lines] == [True, *[False] * (len(lines) - 1)]
+    assert not [line for line, _ in lines if "same launches" in line]
+    assert f'<li class="whole">{lines[0][0]}</li>' in page
+    assert all(f"<li>{line}</li>" in page for line, _ in lines[1:])
+
+
+def test_the_line_of_the_run_is_the_first_one_also_behind_the_devices(results):
+    document, rows = compare(results, ["good"], ["again"])
+    for side in ("baseline", "candidate"):
+        document[side]["devices"] = [{"name": "NVIDIA H100", "number": 2}]
+    (devices, *others) = lines_of_pair(document, rows, results)
+    assert devices == ("2 x NVIDIA H100 on both sides.", False)
+    assert [is_first for _, is_first in others] == [True, *[False] * (len(others) - 1)]
+    assert others[0][0].startswith("Run ")
+    without = [row for row in rows if row["metric"] not in ("step", "span")]
+    assert not any(is_first for _, is_first in lines_of_pair(document, without, results))
 
 
 def test_the_gate_stays_closed_and_says_why_once(results):

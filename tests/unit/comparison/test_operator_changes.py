@@ -78,7 +78,11 @@ class Pair:
 
     @property
     def page(self):
-        text = str(draw_comparison(self.document, self.rows, [], self.said, changes="", totals="", ratios=""))
+        text = str(
+            draw_comparison(
+                self.document, self.rows, [], [(line, False) for line in self.said], changes="", totals="", ratios=""
+            )
+        )
         return " ".join(html.unescape(re.sub("<[^>]*>", " ", text.partition("</style>")[2])).split())
 
 

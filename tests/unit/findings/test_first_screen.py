@@ -366,7 +366,10 @@ def test_a_single_copy_that_stands_out_is_named_with_its_memory():
     )
     larger = replace(event, usual_bytes=67_108_864)  # at the same rate, but of another size
     assert " take up to 152 ms, usually 67.1 MB in 2 ms, the longest at 700 ms " in run_words.of_event(larger, run())
-    assert run_words.of_event(replace(event, usual_bytes=4_200_000_000), run()) == run_words.of_event(event, run())
+    for same in (4_200_000_000, 0):
+        assert run_words.of_event(replace(event, usual_bytes=same), run()) == run_words.of_event(event, run())
+    unknown = replace(larger, bytes=None)
+    assert " take up to 152 ms, usually 2 ms, the longest at 700 ms " in run_words.of_event(unknown, run())
 
 
 def test_an_only_kernel_is_named_once():

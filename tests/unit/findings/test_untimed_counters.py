@@ -44,9 +44,24 @@ def test_what_counters_add_up_to_is_said_with_the_kernel_that_has_most(tmp_path)
 def test_what_kernels_reach_of_the_device_needs_no_durations(time, weight, memory, tmp_path):
     counters = {"sm_throughput": [0.8, 0.1, 0.6, 0.1], memory: [0.3, 0.9, 0.3, 0.9]}
     said = [text for question, text in answers(tmp_path, {}, counters | time) if question == "Of the device's peak"]
-    compute = "70" if not time else "65"  # medians of the launches, or means over their time
+    compute = "60" if not time else "65"  # of the launch in the middle, or means over their time
     assert f"gemm_kernel ({weight}): compute {compute} % of peak, memory 30 % of peak; bound by compute." in said
     assert len(said) == 2
+
+
+@pytest.mark.parametrize(
+    ("compute", "memory", "said"),
+    [
+        ([0.9, 0.1, 0.1], [0.1, 0.9, 0.9], "compute 10 % of peak, memory 90 % of peak; bound by memory."),
+        ([0.9, 0.9, 0.1], [0.2, 0.1, 0.9], "compute 90 % of peak, memory 10 % of peak; bound by compute."),
+        ([0.9, None, 0.2], [0.2, None, 0.7], "compute 20 % of peak, memory 70 % of peak; bound by memory."),
+    ],
+)
+def test_what_bounds_a_kernel_rests_on_one_launch(tmp_path, compute, memory, said):
+    """Medians of compute and of memory may be of two launches, and those of an even number of none."""
+    counters = {"configuration": [0] * 3, "sm_throughput": compute, "gpu_dram": memory}
+    (told,) = [text for question, text in answers(tmp_path, {}, counters) if question == "Of the device's peak"]
+    assert told == f"gemm_kernel (3 launches): {said}"
 
 
 def test_a_warm_up_does_not_count_where_nothing_tells_how_long_it_ran(tmp_path):

@@ -43,7 +43,8 @@ WORK = (
 """Classes of work, the first whose pattern is in the name of the operator or the kernel."""
 _SURE = (
     ("attention", re.compile(WORK[0][1], re.IGNORECASE)),
-    ("matrix products", re.compile(r"fused_moe_kernel|(?<![a-z])fmoe_|grouped_gemm", re.IGNORECASE)),
+    ("routing of experts", re.compile(r"(?:topk|moe)_?gating", re.IGNORECASE)),
+    ("matrix products", re.compile(r"^_?fused_moe|fused_moe_kernel|(?<![a-z])fmoe_|grouped_gemm", re.IGNORECASE)),
     ("embeddings", re.compile(r"embedding", re.IGNORECASE)),
     ("changes of layout", re.compile(r"n[cd]*hw_?to_?n[cd]*hw", re.IGNORECASE)),
     ("reductions", re.compile(r"^norm_?kernel|^__omp_offloading_\w*norm(?!al)", re.IGNORECASE)),

@@ -14,9 +14,9 @@ from causeway.findings.first_screen.run_facts import NOTICEABLE, RunTables, file
 @dataclass(frozen=True, kw_only=True)
 class PeakFact:
     """What a kernel reaches of its device, means over its time, 0 to 1; None where that was not measured. Without times
-    (`total_ns` 0) medians of its launches, as nothing tells a warm-up from the work. `levels` are the shares of each
-    level of memory. `allowed` is the occupancy that its launches can have at most, and `limited_by` what they need too
-    much of for more.
+    (`total_ns` 0) that of one launch, the median by the larger of compute and memory, as nothing tells a warm-up from
+    the work. `levels` are the shares of each level of memory. `allowed` is the occupancy that its launches can have at
+    most, and `limited_by` what they need too much of for more.
     """
 
     kernel: str
@@ -63,14 +63,15 @@ def peak_facts(tables: RunTables, most: int) -> list[PeakFact]:
         columns = [next((name for name in names if name in held), None) for names in groups]
         if not any(columns[: len(PEAKS)]):
             continue
-        weight = "gpu_time" if "gpu_time" in held else "1"
-        # a mean of launches that nothing weighs would count a warm-up of few blocks as much as the work
-        mean = "median({0})" if weight == "1" else f"sum({{0}} * {weight}) / sum({weight}) FILTER ({{0}} IS NOT NULL)"
-        shares = [f"{name} / 100" if name in PER_CENT else name for name in columns]
-        means = ", ".join(mean.format(share) if share else "NULL" for share in shares)
-        time = f"sum({weight if weight != '1' else '0'})"
+        weight, time = ("gpu_time", "sum(gpu_time)") if "gpu_time" in held else ("1", "0")
+        shares = [f"{name} / 100" if name in PER_CENT else name or "NULL" for name in columns]
+        means = [f"sum({share} * {weight}) / sum({weight}) FILTER ({share} IS NOT NULL)" for share in shares]
+        if weight == "1":  # a mean would count a warm-up of few blocks as much as the work; medians apart, no launch
+            reached = "coalesce(greatest({}, {}), {})".format(*shares)
+            launch = f"quantile_disc([{', '.join([reached, *shares])}], 0.5) FILTER ({reached} IS NOT NULL)"
+            means = [f"({launch})[{number}]" for number in range(2, len(shares) + 2)]
         rows = duckdb.execute(
-            f"SELECT k.short_name, {time}, count(*), {means} FROM {LAUNCHES_WITH_COUNTERS}"  # noqa: S608
+            f"SELECT k.short_name, {time}, count(*), {', '.join(means)} FROM {LAUNCHES_WITH_COUNTERS}"  # noqa: S608
             f" GROUP BY k.short_name HAVING sum({weight}) > 0",
             _counter_files(path.parent),
         ).fetchall()

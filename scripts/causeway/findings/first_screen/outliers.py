@@ -77,7 +77,7 @@ class EventFact:
     longest_ns, total_ns, usual_ns, start_ns : int
         Time of the longest one and of all, the median of the kind; when the longest begins after the first work.
     bytes, usual_bytes : int or None
-        Of the longest copy, and the median of those of its direction.
+        Of the longest copy, and of that of its direction whose time is `usual_ns`, the lower of two in the middle.
     memory : str or None
         Kind of the host's memory of a copy.
     """
@@ -412,17 +412,17 @@ def event_facts(tables: RunTables, run: RunFact) -> list[EventFact]:
                 groups[name, False, kind == "communication", None].append(event)
         if folder in copied:
             rows = duckdb.execute(
-                "SELECT start_ns, duration_ns, rank, device, copy_kind, bytes, src_kind, dst_kind, median, size, n FROM"
-                " read_parquet($path) JOIN (SELECT copy_kind, median(duration_ns) AS median, quantile_disc(bytes, 0.5)"
-                " AS size, count(*) AS n FROM read_parquet($path) GROUP BY copy_kind) USING (copy_kind)"
-                " WHERE duration_ns >= $least AND duration_ns - median >= $least ORDER BY start_ns, rank, device",
+                "SELECT start_ns, duration_ns, rank, device, copy_kind, bytes, src_kind, dst_kind, usual.ns,"
+                " usual.size, n FROM read_parquet($path) JOIN (SELECT copy_kind, quantile_disc({'ns': duration_ns,"
+                " 'size': bytes}, 0.5) AS usual, count(*) AS n FROM read_parquet($path) GROUP BY ALL) USING (copy_kind)"
+                " WHERE duration_ns >= $least AND duration_ns - usual.ns >= $least ORDER BY start_ns, rank, device",
                 {"path": str(folder / "transfers.parquet"), "least": least},
             ).fetchall()
             for start, duration, rank, device, kind, size, source, target, median, usual_size, n in rows:
                 if n < FEWEST_USUAL or duration < STANDS_OUT * median or kind in MIGRATIONS:
                     continue
                 memory = MEMORY_KINDS.get(source if kind == 1 else target if kind == 2 else -1)
-                event = duration, tables.moment(folder, start), (rank, device), size, round(median), usual_size
+                event = duration, tables.moment(folder, start), (rank, device), size, median, usual_size
                 groups[COPY_KINDS.get(kind, "unknown"), True, False, memory].append(event)
     facts = []
     for (what, is_copy, is_collective, memory), every in groups.items():

@@ -15,7 +15,7 @@ from causeway.core.schemas import Row
 from causeway.core.tables import read_json, read_table
 from causeway.core.vocabulary import COMPARED, KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.findings.first_screen.advice import MOST, advice, of_rule
-from causeway.findings.first_screen.compared import PairSide, compared_runs, of_comparison, step_times
+from causeway.findings.first_screen.compared import ALWAYS, PairSide, compared_runs, of_comparison, step_times
 from causeway.findings.first_screen.counted_work import counter_facts, counter_means, peak_facts, rule_facts
 from causeway.findings.first_screen.device_differences import apart_fact, settings_fact
 from causeway.findings.first_screen.facts import DatasetFacts
@@ -140,8 +140,8 @@ def _side(tables: RunTables) -> PairSide:
     )
 
 
-def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[str]:
-    """Return the same lines for a page of the pair alone, from the tables of both runs in the results folder."""
+def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[tuple[str, bool]]:
+    """Return the lines for a page of the pair alone, each with whether it is the first about the step or the run."""
     sides = []
     for side in ("baseline", "candidate"):
         home = results / document[side]["dataset"]
@@ -157,7 +157,9 @@ def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[str
                 parts=efficiency.get("waterfall_ns", {}),
             )
         )
-    return [text for text, _ in _answers(document, rows, sides)]
+    fact = compared_runs(document, rows, sides)
+    whole = [change.query for change in fact.changes if change.what in ALWAYS] if fact else []
+    return [(text, query in whole[:1]) for text, query in _answers(document, rows, sides)]
 
 
 def _efficiency(path: Path) -> Mapping[str, Any]:

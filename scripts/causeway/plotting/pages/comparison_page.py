@@ -58,7 +58,7 @@ def draw_comparison(
     comparison: Mapping,
     rows: Sequence[Mapping],
     claims: Sequence[str],
-    lines: Sequence[str] = (),
+    lines: Sequence[tuple[str, bool]] = (),
     *,
     changes: Markup,
     totals: Markup,
@@ -74,8 +74,8 @@ def draw_comparison(
         Rows of `comparison.parquet`.
     claims : sequence of str
         Headlines of the comparison's findings.
-    lines : sequence of str
-        What the first screen says of the pair.
+    lines : sequence of (str, bool)
+        What the first screen says of the pair; the line for which this is true is bold.
     changes, totals, ratios : Markup
         The figures, put into the page.
     """

@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from causeway.readers.containers.chrome_json import Event
+from causeway.readers.pytorch.event_fields import nanoseconds
 
 LONGEST_ENDING = 40
 """Characters at the end of a name that may be a duration."""
@@ -22,7 +23,7 @@ LONGEST_ENDING = 40
 OF_UNITRACE = "gpu_op"
 OF_HOST = "cpu_op"
 """Categories of unitrace; the latter is also that of PyTorch's operators, which have other names."""
-_ENDING = re.compile(r"\[[0-9]{1,12}\.[0-9]{1,6} [um]s\]\Z")
+_ENDING = re.compile(r"\[([0-9]{1,12}\.([0-9]{1,6})) ([um])s\]\Z")
 _THREAD = re.compile(r"([0-9]{1,18})\((?:C\+\+|Python)\)")
 # of Level Zero, OpenCL, Unified Runtime and its predecessor; a kernel may begin like one: urQMD, clBlasGemm
 _CALL = re.compile(
@@ -60,11 +61,18 @@ class ForeignEvents:
                     self._turn_paddle(event, event.name)
 
     def _turn_paddle(self, event: Event, name: str) -> None:
-        if ending := _ENDING.search(name, max(0, len(name) - LONGEST_ENDING)):
+        ending = _ENDING.search(name, max(0, len(name) - LONGEST_ENDING))
+        if ending and _is_duration(ending, nanoseconds(event.dur)):
             event.cat = self._categories[event.cat or ""]
             event.name = name[: ending.start()]
             if isinstance(event.tid, str) and (thread := _THREAD.fullmatch(event.tid)):
                 event.tid = int(thread[1])
+
+
+def _is_duration(end: re.Match, ns: int | None) -> bool:
+    """Return whether the end of a name is its duration, as far as its digits and single precision say it."""
+    unit = 1000 if end[3] == "u" else 10**6
+    return ns is not None and abs(round(float(end[1]) * unit) - ns) <= unit // 10 ** len(end[2]) // 2 + 1 + (ns >> 21)
 
 
 def _turn_unitrace(event: Event, name: str) -> None:

@@ -416,7 +416,7 @@ def test_what_binds_a_kernel_names_the_level_of_memory_and_what_its_occupancy_is
         ("gpuDecodePageData", None, "", "other kernels"),
         ("paged_attention_v1_kernel", None, "", "attention"),
         ("topk_topp", None, "", "sampling"),
-        ("topkGatingSoftmax", None, "", "softmax"),
+        ("topkGatingSoftmax", None, "", "routing of experts"),
         ("moe_topk", None, "", "routing of experts"),
         ("normKernel", None, "", "reductions"),
         ("reduce_kernel", "aten::native_norm", "", "reductions"),

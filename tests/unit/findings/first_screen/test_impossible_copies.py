@@ -1,11 +1,14 @@
-"""Copies that are faster than can be."""
+"""Copies that are faster than can be, and those that take far longer than is usual."""
 
 import first_screen_samples as made
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from first_screen_samples import MS, tables
 
+from causeway.core.clock import Clock
 from causeway.findings.first_screen.facts import DatasetFacts
+from causeway.findings.first_screen.outliers import event_facts
 from causeway.findings.first_screen.plan import plan
 
 
@@ -50,3 +53,17 @@ def test_a_clock_of_whole_microseconds_makes_no_copy_impossible(tmp_path):
     slower = row | {"limit_gb_per_s": 2.0}  # another device of the run: the fastest counts
     assert tables(folders=[tmp_path], efficiency={"copies": [row, slower]}).too_fast[0] == {}
     assert tables(folders=[tmp_path], efficiency={"copies": [slower]}).too_fast[0] == {1: 9}
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_usual_copy_is_one_that_was_made(tmp_path, turn):
+    """Medians of sizes and of times, taken apart, told 64 MB in 1 ms, which no copy was."""
+    copies = [(1, 1), (1, 1), (2, 9), (2, 7), (4, 64), (8, 64), (8, 64), (200, 300)][::turn]  # ms, MB
+    rows = [
+        {"copy_kind": 1, "rank": 0, "device": 0, "src_kind": 1, "dst_kind": 2, "start_ns": 300 * at * MS}
+        | {"duration_ns": ms * MS, "bytes": size * 10**6}
+        for at, (ms, size) in enumerate(copies)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "transfers.parquet")
+    (fact,) = event_facts(tables(folders=[tmp_path], clocks={tmp_path.name: Clock()}), made.run(elapsed_ns=1000 * MS))
+    assert (fact.bytes, fact.usual_ns, fact.usual_bytes) == (300 * 10**6, 2 * MS, 9 * 10**6)

@@ -53,9 +53,17 @@ def test_small_changes_are_not_bold():
 
 def test_what_is_said_of_the_pair_stands_before_what_is_claimed_of_it():
     """The bold line spoke of other launches' 1.3 %, where the steps were a fifth shorter (real: ResNet-50)."""
-    page = str(draw_comparison(*made(), ["Claimed."], ["Said."], changes="", totals="", ratios=""))
-    assert page.index("<li>Said.</li>") < page.index("<p>Claimed. Of ")
+    lines = [("2 x NVIDIA H100 on both sides.", False), ("Run 2 s to 1 s.", True)]
+    page = str(draw_comparison(*made(), ["Claimed."], lines, changes="", totals="", ratios=""))
+    assert "<li>2 x NVIDIA H100 on both sides.</li>" in page
+    assert page.index('<li class="whole">Run 2 s to 1 s.</li>') < page.index("<p>Claimed. Of ")
     assert "<b>Claimed." not in page
+
+
+@pytest.mark.parametrize(("is_whole", "said"), [(False, "<b>{}</b> "), (True, "{} ")])
+def test_that_whole_runs_cannot_be_compared_is_said_below_lines_too(is_whole, said):
+    page = str(draw_comparison(*made(), [], [("Said.", is_whole)], changes="", totals="", ratios=""))
+    assert f"<p>{said.format('The whole runs cannot be compared.')}" in page
 
 
 def test_a_kernel_with_a_share_of_the_gpu_time_on_either_side_is_claimed():

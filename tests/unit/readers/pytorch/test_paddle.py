@@ -92,6 +92,9 @@ def test_the_operator_around_the_call_is_that_of_the_launch(tmp_path):
         ("k[12.000 us]", "12.000", "k"),
         ("k[12.000 us]", 12, "k"),
         ("k[0.012 ms]", "12.499", "k"),
+        ("k[0.012 ms]", "12.502", None),
+        ("k[12.000 us]", "12.002", None),
+        ("k[12.000 us]", None, None),
         ("k[12 us]", 12, None),
         ("k[12.000 us] ", 12, None),
         ("k[12.000 s]", "12000000.000", None),
@@ -100,7 +103,7 @@ def test_the_operator_around_the_call_is_that_of_the_launch(tmp_path):
         (5, 12, None),
     ],
 )
-def test_only_an_ending_that_is_a_duration_is_taken_off(name, dur, plain):
+def test_only_an_ending_that_is_the_duration_is_taken_off(name, dur, plain):
     one = Event(ph="X", cat="Kernel", name=name, tid="9(C++)", dur=dur)
     ForeignEvents({"Kernel": "kernel"}).turn([one])
     expected = ("Kernel", name, "9(C++)") if plain is None else ("kernel", plain, 9)

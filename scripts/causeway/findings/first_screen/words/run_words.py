@@ -438,8 +438,8 @@ def of_event(fact: EventFact, run: RunFact) -> str:
     memory = f" from {fact.memory} memory" if fact.memory not in (None, "unknown") else ""
     what = f"{fact.what}{size}{memory}" if fact.is_copy else kernel_words(fact.what)
     longest = time(fact.longest_ns)
-    other = f"{quantity(fact.usual_bytes, 'bytes')} in " if fact.usual_bytes not in (None, fact.bytes) else ""
-    usual = f", usually {other}{time(fact.usual_ns)}" if fact.usual_ns else ""
+    of = f"{quantity(fact.usual_bytes, 'bytes')} in " if size and fact.usual_bytes not in (None, 0, fact.bytes) else ""
+    usual = f", usually {of}{time(fact.usual_ns)}" if fact.usual_ns else ""
     share = of_all(fact.total_ns, run)
     if fact.count == fact.devices == 1:
         subject = f"One {'copy ' if fact.is_copy else ''}{what}"
