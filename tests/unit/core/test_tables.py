@@ -299,7 +299,8 @@ def test_a_damaged_page_is_named_however_the_table_is_read(tmp_path, monkeypatch
 @pytest.mark.parametrize("length", [1, 4096])
 def test_what_is_too_large_to_be_held_whole_is_held_by_columns_beside_the_others(tmp_path, monkeypatch, length):
     """Either has too many rows, or too much memory for its few bytes."""
-    small, large = tmp_path / "a" / "kernels.parquet", tmp_path / "b" / "kernels.parquet"
+    small = tmp_path / "a" / "kernels.parquet"
+    large = tmp_path / "b" / "kernels.parquet"
     tables.write_table(KERNELS, small, "kernels")
     rows = 20 if length > 1 else 1 + tables.TINY_ROWS
     columns = KERNELS.slice(0, 1).to_pylist()[0] | {"name": "x" * length}

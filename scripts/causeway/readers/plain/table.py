@@ -108,7 +108,8 @@ def duration_columns(path: Path, targets: Sequence[str]) -> list[str]:
             numeric = {name for name, cell in cells if _float(cell) is not None}
         else:
             table = reader(path, path.name, (), ())
-            columns, numeric = table.columns, table.numeric
+            columns = table.columns
+            numeric = table.numeric
     if set(targets) & set(columns):
         return []
     return _durations([name for name in columns if name in numeric]) or _durations(columns)
