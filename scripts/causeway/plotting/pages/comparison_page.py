@@ -90,6 +90,7 @@ def draw_comparison(
         "comparison.html",
         comparison={"attributions": None} | dict(comparison),
         lines=lines,
+        is_whole_said=any(is_first for _, is_first in lines),
         counts=counts_of_verdicts(comparison, rows),
         changes=changes,
         totals=totals,
