@@ -78,7 +78,7 @@ def work_of(name: str, operator: str | None, kind: str, demangled: str = "") -> 
             return work
     _, of_framework, operator = (operator or "").rpartition("::")
     texts = ((operator, _WORK), (name, _WORK))
-    says_more = of_framework and not re.search("moe|experts", operator)
+    says_more = of_framework and not re.search("moe|experts", operator, re.IGNORECASE)
     for text, patterns in ((name, _SURE), *(texts if says_more else texts[::-1])):
         for work, pattern in patterns:
             if pattern.search(text):

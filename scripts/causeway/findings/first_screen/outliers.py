@@ -455,7 +455,7 @@ def _with_long(folders: Sequence[Path], name: str, least: float) -> set[Path]:
     """
     import duckdb
 
-    paths = [str(path) for folder in folders if (path := folder / f"{name}.parquet").is_file()]
+    paths = [str(path) for path in files_of(folders, name)]
     long = "SELECT DISTINCT filename FROM read_parquet(?, filename = true) WHERE duration_ns >= ?"
     rows = duckdb.execute(long, [paths, least]).fetchall() if paths else []
     return {Path(path).parent for (path,) in rows}

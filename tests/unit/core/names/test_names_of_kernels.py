@@ -43,6 +43,7 @@ def test_names_of_kernels_keep_what_tells_them_apart(name, said):
         ("quantize_with_block_size", "vllm::moe_forward", "compute", "quantisation"),
         ("routingIndicesHistogramKernel", "vllm::moe_forward", "compute", "routing of experts"),
         ("finalizeKernelVecLoad", "vllm::moe_forward", "compute", "routing of experts"),
+        ("nvjet_tst_192x192", "trtllm::FusedMoE", "compute", "matrix products"),
         ("aiter_fused_moe_kernel_bf16", "vllm::rocm_aiter_fused_moe", "compute", "matrix products"),
         ("_ZN5aiter42fmoe_bf16_pertokenFp8_g1u1_vs_silu_1tg_32x320E", None, "compute", "matrix products"),
         ("fused_moe_lora_kernel", "vllm::moe_forward", "compute", "matrix products"),
