@@ -5,9 +5,12 @@
 asks `record_of`.
 """
 
+import re
 from dataclasses import dataclass
 
+from causeway.core.codes import NO_OTHER
 from causeway.core.files.yaml_files import read_yaml
+from causeway.core.formatting import elided
 from causeway.core.installation import workflow_folder
 
 TIERS = {"launch": "launch configuration", "context": "context of the launch", "counter": "counters"}
@@ -99,6 +102,14 @@ FEATURES = _features()
 FEATURE_BY_NAME = {feature.name: feature for feature in FEATURES}
 NAMES_A_LAUNCH = ("launched_after", "launched_second_after", "kernel_in_flight")
 """Features whose levels are other launches, by the id of their kernel and their grid."""
+LONGEST_NAME = 40
+"""Characters of a name in a headline."""
+LONGEST_LEVEL = 30
+"""Characters of a level of a category."""
+ID_DIGITS = re.compile(r"-[0-9a-f]{10}(?= |$)")
+"""The digits at the end of a kernel's id, which tell kernels of one short name apart."""
+IN_STEP = re.compile(r"(launch \d+) of configuration \d+ (\(.+\))")
+"""A launch in a step: its number, and its grid and block, by which a reader knows the configuration."""
 DEVICE_METRICS = "device metrics"
 """Group of the metrics that the profiler samples on a device."""
 SAMPLED_UNITS = {
@@ -177,3 +188,34 @@ def record_of(name: str, group: str = "") -> FeatureRecord:
     if group == MISSING_VALUES:
         return whether_recorded(name)
     return sampled_metric(name) if group == DEVICE_METRICS else counter(name, group)
+
+
+def feature_words(name: str, group: str = "") -> str:
+    """Return what headlines, pages and figures call a feature; a counter or column keeps its own name, elided.
+
+    >>> feature_words("idle_before_ns"), feature_words("dram_bytes")
+    ('idle time before the start', 'dram_bytes')
+    """
+    record = record_of(name, group)
+    words = record.headline or record.label
+    return words if " " in words else elided(words, LONGEST_NAME)
+
+
+def cause_words(name: str, group: str = "", level: str | None = None) -> str:
+    """Return what they call a feature, of a category with its level.
+
+    >>> cause_words("launch_in_step", level="launch 4 of configuration 7 (grid 2 x 66, block 384)")
+    'launch 4 in the step (grid 2×66, block 384)'
+    >>> cause_words("launched_after", level="sm80-gemm-bfa03f4455 (grid 16)")
+    'launch before it = sm80-gemm (grid 16)'
+    """
+    words = feature_words(name, group)
+    if not level:
+        return words
+    if in_step := IN_STEP.fullmatch(level):
+        return f"{in_step[1]} in the step {in_step[2].replace(' x ', '×')}"
+    if name not in NAMES_A_LAUNCH:
+        return f"{words} = {elided(level, LONGEST_LEVEL)}"
+    if level == NO_OTHER and name == "kernel_in_flight":
+        return f"no other {words}"
+    return f"{words} = {elided(ID_DIGITS.sub('', level).replace(' x ', '×'), LONGEST_NAME)}"

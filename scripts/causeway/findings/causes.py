@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from causeway.core.codes import COMMUNICATION_KERNEL, CONSTANT_TARGET, NO_FEATURE
-from causeway.core.feature_registry import record_of
-from causeway.core.formatting import elided, significant, variance_of
+from causeway.core.feature_registry import cause_words, record_of
+from causeway.core.formatting import significant, variance_of
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import cell, in_document, of_table, rows_where
 from causeway.core.results import Search
@@ -203,7 +203,7 @@ def _sentence(target: str, row: Row, change: Effect | None, explained: Effect | 
     """Return what a cause does to the mean and how much of the variance it explains, with intervals; what must hold for
     that, how robust it is and what it costs stand in fields.
     """
-    name = f"{row['feature']} = {elided(row['level'], headlines.LONGEST_LEVEL)}" if row.get("level") else row["feature"]
+    name = cause_words(row["feature"], row.get("group") or "", row.get("level"))
     parts = []
     if change is not None:
         between = f"for {name}" if row.get("level") else f"from the 10th to the 90th percentile of {name}"

@@ -5,11 +5,8 @@ The page, `findings.json`, the explorer and the comparison show them as they are
 and robustness stand in fields beside them.
 """
 
-import re
-
-from causeway.core.codes import NO_OTHER
-from causeway.core.feature_registry import NAMES_A_LAUNCH, record_of
-from causeway.core.formatting import elided, significant, time, variance_of
+from causeway.core.feature_registry import IN_STEP, LONGEST_NAME, cause_words, record_of
+from causeway.core.formatting import significant, time, variance_of
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import INCONCLUSIVE, KERNEL_VARIABILITY, MEMORY_STALL, REFUTED
@@ -19,14 +16,6 @@ MOST_WORDS = 40
 """Words of a headline: the length of a sentence above which plain-language guides ask to split it (gov.uk, "Writing for
 GOV.UK", 25 words). The name of a kernel counts as one.
 """
-SUBJECT_LENGTH = 40
-"""Characters of a kernel's name in a headline."""
-LONGEST_LEVEL = 30
-"""Characters of a level of a category."""
-ID_DIGITS = re.compile(r"-[0-9a-f]{10}(?= |$)")
-"""The digits at the end of a kernel's id, which tell kernels of one short name apart."""
-IN_STEP = re.compile(r"(launch \d+) of configuration \d+ (\(.+\))")
-"""A launch in a step: its number, and its grid and block, by which a reader knows the configuration."""
 LARGE = 50
 """Percent of the mean from which a change is stated in means: read as a ratio of two levels it would be another."""
 ALL_KERNELS = "All kernels"
@@ -40,7 +29,7 @@ VARYING = {KERNEL_VARIABILITY: "duration", MEMORY_STALL: "memory stall"}
 
 def short(name: str) -> str:
     """Return a name cut to the length of a headline."""
-    return kernel_words(name, SUBJECT_LENGTH)
+    return kernel_words(name, LONGEST_NAME)
 
 
 def quantity_of(target: str) -> str:
@@ -104,21 +93,21 @@ def of_cause(
         GPU time that it costs.
     """
     level = row.get("level")
-    record = record_of(row["feature"], row.get("group") or "")
-    label = record.headline or record.label
-    label = elided(label, SUBJECT_LENGTH) if " " not in label else label
-    in_step = IN_STEP.fullmatch(level or "")
-    if in_step:
-        label = f"{in_step[1]} in the step {in_step[2].replace(' x ', '×')}"
-    elif level == NO_OTHER and row["feature"] == "kernel_in_flight":
-        label = f"no other {label}"
-    elif level:
-        label = f"{label} = {_level(row['feature'], level)}"
+    group = row.get("group") or ""
+    label = cause_words(row["feature"], group, level)
     if row["verdict"] == REFUTED:
         return f"{subject}: {label} is no cause; a test refuted it."
-    if row.get("determines_time") and record.tier == COUNTER:  # what was so before the launch is not computed from it
+    if (
+        row.get("determines_time") and record_of(row["feature"], group).tier == COUNTER
+    ):  # what was so before the launch is not computed from it
         return f"{subject}: {label} determines the time: a leak if computed from it, else the cause."
-    between = f"for {label}" if in_step else f"with {label}" if level else f"from low to high {label}"
+    between = (
+        f"for {label}"
+        if level and IN_STEP.fullmatch(level)
+        else f"with {label}"
+        if level
+        else f"from low to high {label}"
+    )
     is_of_all = "mean_change" not in (row.get("of_first") or ())
     words = _change(target, label, between, direction, change, spread, is_of_all)
     if words is None:
@@ -126,13 +115,6 @@ def of_cause(
     elif row["verdict"] != INCONCLUSIVE:
         words += _costs(worth, is_of_position=is_of_position(row))
     return f"{subject}: {words}{UNSURE if row['verdict'] == INCONCLUSIVE else ''}."
-
-
-def _level(feature: str, level: str) -> str:
-    """Return a level of a category; a kernel's id without the digits that tell kernels of one name apart."""
-    if feature not in NAMES_A_LAUNCH:
-        return elided(level, LONGEST_LEVEL)
-    return elided(ID_DIGITS.sub("", level).replace(" x ", "×"), SUBJECT_LENGTH)
 
 
 def _change(

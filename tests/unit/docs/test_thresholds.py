@@ -17,6 +17,7 @@ BESIDE = (
     "core/vocabulary.py",
     "events/outer_ranges.py",
     "numeric/block_resampling.py",
+    "core/feature_registry.py",
     "numeric/effective_size.py",
     "readers/pytorch/operator_events.py",
     "readers/plain/table.py",

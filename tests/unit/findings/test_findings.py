@@ -30,7 +30,7 @@ def all_findings(analyses, qualities=()):
 def test_a_cause_carries_effect_interval_evidence_and_worth():
     (finding,) = cause_findings(analysis(), search(causes=[cause()]))
     assert finding.sentence == (
-        "k0: from the 10th to the 90th percentile of h2d_bytes_in_flight, the mean time changes by +4.2 % [3.4, 5]."
+        "k0: from the 10th to the 90th percentile of bytes copied host-to-device, the mean time changes by +4.2 % [3.4, 5]."
         " It explains 27 % [22, 32] of the variance."
     )
     assert finding.effect == Effect(value=4.2, low=0.8 * 4.2, high=1.2 * 4.2, unit="percent of the mean time")

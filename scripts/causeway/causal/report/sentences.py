@@ -30,7 +30,6 @@ RAISE = {
     "?": ("change", "changes"),
 }
 MAKE = ("make", "makes")
-EXPLAIN = ("explain", "explains")
 MOVED = {"+": "slower", "-": "faster"}
 VARIED = {"+": "more", "-": "less"}
 """Verbs for many and for one; the words for what a launch's run time does, and for how much a measured value varies."""
@@ -120,8 +119,8 @@ def cause_sentence(
     *,
     n_kernels: int = 1,
 ) -> str:
-    """Return the sentence of one cause: what setting it would change, or that it acts; then what supports this, and its
-    share of the variance of the measured value.
+    """Return short sentences on one cause: what it does or what setting it would change, its share of the variance of
+    the measured value, and what supports this.
 
     Parameters
     ----------
@@ -147,31 +146,31 @@ def cause_sentence(
     acts = _acts(arrow, target, subject)
     # of the value, not of its absolute deviation: whoever reads of a variance takes it for that of what is measured
     share = arrow.variance
-    explains = (
-        f"{EXPLAIN[bool(arrow.levels)]} {percent(share.value, share.low, share.high)} of"
-        f" {variance_of(target, n_kernels > 1)}{_part_of_dataset(arrow, target, n_kernels)}"
-    )
-    backed = _backing(arrow, why)
-    stated = f"{acts}, through {arrow.through}" if arrow.through else f"{acts} and {explains}"
-    if setting is None:
-        return f"{stated}, {assumption}; {backed}."
-    change = what_if_sentence(setting, target, node.group, is_collective=scope.is_collective, assumption=assumption)
-    if arrow.in_time is not None or setting.change is None or unclear(setting.change):
-        return f"{stated}, {assumption}; {backed}. {change}"
-    return f"{change.removesuffix('.')}; {backed}. {stated}."
+    explains = f"This explains {percent(share.value, share.low, share.high)} of {variance_of(target, n_kernels > 1)}."
+    shared = [explains, *_part_of_dataset(arrow, target, n_kernels)]
+    if arrow.through:
+        acts = f"{acts}, through {arrow.through}"
+        shared = []
+    changes = []
+    leads = setting is not None and arrow.in_time is None and setting.change is not None and not unclear(setting.change)
+    if setting is not None:
+        held = assumption if leads else ""
+        changes = [what_if_sentence(setting, target, node.group, is_collective=scope.is_collective, assumption=held)]
+    stated = [*changes, f"{acts}.", *shared] if leads else [f"{acts}, {assumption}.", *shared, *changes]
+    return " ".join([*stated, _backing(arrow, why)])
 
 
-def _part_of_dataset(arrow: Arrow, target: str, n_kernels: int) -> str:
-    """Return in which part of the kernels a cause varies, and what these have of the dataset's variance, in brackets;
-    nothing where it varies in all.
+def _part_of_dataset(arrow: Arrow, target: str, n_kernels: int) -> list[str]:
+    """Return in which part of the kernels a cause varies, and what these have of the dataset's variance, as a sentence;
+    none where it varies in all.
     """
     if len(arrow.kernels) in (0, n_kernels):
-        return ""
+        return []
     unit = "ns²" if target in MEASURED else f"{target} squared"
     part = (
         "" if arrow.kernels_variance is None else f", with {percent(arrow.kernels_variance)} of the variance in {unit}"
     )
-    return f" (it varies in {len(arrow.kernels)} of {n_kernels} kernels{part})"
+    return [f"It varies in {len(arrow.kernels)} of {n_kernels} kernels{part}."]
 
 
 def _acts(arrow: Arrow, target: str, subject: str) -> str:
@@ -263,10 +262,10 @@ def _signed_amount(change: Estimate) -> str:
 
 
 def _backing(arrow: Arrow, why: str) -> str:
-    """Return verdict and robustness of an arrow in words."""
+    """Return verdict and robustness of an arrow as a sentence."""
     fragile = ", fragile" if arrow.robustness < FRAGILE_BELOW else ""
     verdict = arrow.verdict if arrow.verdict == SUPPORTED else f"{arrow.verdict}, {why}"
-    return f"{verdict}: robustness {ratio(arrow.robustness, 1)}{fragile}"
+    return f"{capital(verdict)}: robustness {ratio(arrow.robustness, 1)}{fragile}."
 
 
 def _subject(node: Node, level: str) -> str:
@@ -301,14 +300,16 @@ def unclear(change: Estimate) -> bool:
 def what_if_sentence(
     row: WhatIf, target: str, group: str = "", *, is_collective: bool = False, assumption: str = ASSUMPTION
 ) -> str:
-    """Return the sentence of one what-if that was not refused; `group` is that of the feature that is set. A collective
-    that waits for less time saves none, as the last rank decides when it ends.
+    """Return the sentence of one what-if that was not refused; `group` is that of the feature that is set, `assumption`
+    is empty where the sentence before states it. A collective that waits for less time saves none, as the last rank
+    decides when it ends.
     """
+    condition = f", {assumption}" if assumption else ""
     subject = _set_to(row, group)
     amount = AMOUNTS.get(target, "the mean absolute deviation")
     change = row.change or Estimate(value=0.0, low=0.0, high=0.0)
     if row.mean_change is not None and is_clear(row.mean_change):
-        return f"{subject} would {_in_time(row, row.mean_change, target, is_collective)}, {assumption}."
+        return f"{subject} would {_in_time(row, row.mean_change, target, is_collective)}{condition}."
 
     if unclear(change):
         return f"{subject}: no clear change of {amount} ({_change(change.value, change.low, change.high, True)})."
@@ -319,8 +320,8 @@ def what_if_sentence(
             else "; other levels that were observed would raise it more"
         )
         raised = _change(change.value, change.low, change.high)
-        return f"{subject} would raise {amount} by {raised}, {assumption}{others}."
-    return f"{subject} would cut {amount} by {_change(-change.value, -change.high, -change.low)}, {assumption}."
+        return f"{subject} would raise {amount} by {raised}{condition}{others}."
+    return f"{subject} would cut {amount} by {_change(-change.value, -change.high, -change.low)}{condition}."
 
 
 def _in_time(row: WhatIf, mean: Estimate, target: str, is_collective: bool) -> str:
@@ -432,8 +433,3 @@ def reasons_of(outcome: Outcome) -> list[str]:
         if outcome.arrows and outcome.scope.is_collective:
             reasons.append(COLLECTIVE)
     return [*reasons, *outcome.notes, *outcome.examination.failures]
-
-
-def with_level(feature: str, level: str | None) -> str:
-    """Return a feature, of a category with its level."""
-    return f"{feature} = {level}" if level else feature

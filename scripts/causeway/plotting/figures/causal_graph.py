@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from causeway.core import formatting
-from causeway.core.feature_registry import TIERS
+from causeway.core.feature_registry import TIERS, feature_words
 from causeway.core.formatting import elided, variance_of
-from causeway.core.vocabulary import FRAGILE_BELOW, MEMORY_STALL, SUPPORTED, UNEXPLAINED
+from causeway.core.vocabulary import FRAGILE_BELOW, MEMORY_STALL, SUPPORTED, UNEXPLAINED, target_name
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.labels import full_name, sentence
 from causeway.plotting.drawing.markup import tag, text_width, wrapped
@@ -134,7 +134,7 @@ def _of_kernels(edge: Mapping) -> list[str]:
 
 def headline(graph: Mapping, scope: str) -> tuple[str, str]:
     """Return the two lines above a graph: what it is about, and what it rests on."""
-    about = f"Causes of {graph['target_node']}, {scope}"
+    about = f"Causes of {target_name(graph['target_node'])}, {scope}"
     effective = graph.get("n_effective")
     rests = formatting.counted(graph["n_rows"], "launch")
     rests += f" ({formatting.count(round(effective))} effective)" if effective is not None else ""
@@ -181,7 +181,9 @@ def draw_causal_graph(graph: Mapping, scope: str, alone: bool = True) -> Markup:
     drawn = arrows + ([rest] if rest else [])
     tiers = _tiers(arrows, nodes)
     target = graph["target_node"]
-    lines = [*wrapped(elided(target, 60), 190, theme.SIZE, bold=True), *wrapped(scope, 190, theme.SMALL)][:5]
+    lines = [*wrapped(elided(target_name(target), 60), 190, theme.SIZE, bold=True), *wrapped(scope, 190, theme.SMALL)][
+        :5
+    ]
     boxes = {arrow.source: _cause(arrow.source, nodes) for arrow in drawn}
     edges: dict[tuple[str, str], Mapping] = {}
     wide = max(arrow.size_of_words[0] for arrow in drawn)
@@ -285,7 +287,10 @@ def _tiers(arrows: list[Arrow], nodes: Mapping) -> list[tuple[str, list[str]]]:
 def _cause(name: str, nodes: Mapping) -> "Box":
     node = nodes.get(name) or {}
     others = [member for member in node.get("members") or [] if member != name]
-    lines = [elided(name, LONGEST_LABEL), *([f"and {len(others)} that move with it"] if others else [])]
+    lines = [
+        elided(feature_words(name, node.get("group") or ""), LONGEST_LABEL),
+        *([f"and {len(others)} that move with it"] if others else []),
+    ]
     hover = [name, *([f"group: {node['group']}"] if node.get("group") else [])]
     hover += [f"moves with: {', '.join(others)}"] if others else []
     tier = node.get("tier") or ""
@@ -409,9 +414,9 @@ def draw_context_graph(graph: Mapping, scope: str) -> Markup | None:
     degree = Counter(edge[end] for edge in inner for end in ("source", "target"))
     names = sorted(causes | set(degree), key=lambda name: (name not in causes, -degree[name], name))
     shown = names[:MOST_NODES]
-    tiers = {node["name"]: node.get("tier") or "" for node in graph["nodes"]}
-    boxes = {name: Box([elided(name, LONGEST_LABEL)], FILLS.get(tiers.get(name, ""), OTHER)) for name in shown}
-    boxes[target] = Box([elided(target, LONGEST_LABEL)], theme.PAPER, bold=True, least=(0.0, 40.0))
+    nodes = {node["name"]: node for node in graph["nodes"]}
+    boxes = {name: Box(_cause(name, nodes).lines[:1], _cause(name, nodes).fill, hover=name) for name in shown}
+    boxes[target] = Box([elided(target_name(target), LONGEST_LABEL)], theme.PAPER, bold=True, least=(0.0, 40.0))
     edges: dict[tuple[str, str], Mapping] = {}
     for edge in [*inner, *into]:
         ends = edge["source"], edge["target"]
@@ -438,7 +443,11 @@ def draw_context_graph(graph: Mapping, scope: str) -> Markup | None:
     swatch = {"y": -10, "width": 30, "height": 13, "rx": 4, "stroke": theme.FAINT}
     key = _row(*((TIERS[tier], tag("rect", fill=fill, **swatch)) for tier, fill in FILLS.items()))
     return _framed(
-        f"Context of the causes of {target}, {scope}", note, parts, (shapes.size[0], shapes.size[1] + 6), [key]
+        f"Context of the causes of {target_name(target)}, {scope}",
+        note,
+        parts,
+        (shapes.size[0], shapes.size[1] + 6),
+        [key],
     )
 
 

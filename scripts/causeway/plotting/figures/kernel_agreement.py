@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from causeway.core import formatting
+from causeway.core.feature_registry import feature_words
 from causeway.core.formatting import elided, variance_of
 from causeway.core.results import Search
 from causeway.core.vocabulary import SUPPORTED, UNEXPLAINED
@@ -17,7 +18,7 @@ MOST_KERNELS = 24
 HEAD = 34
 """Letters of a kernel's name over its column; a number behind it, which tells equal names apart, may add some."""
 WHOLE = "whole dataset"
-FACTS = ("feature", "sign", "sign_of", "level", "variance_percent", "verdict")
+FACTS = ("feature", "group", "sign", "sign_of", "level", "variance_percent", "verdict")
 """Of a cause, from `contributions.parquet`."""
 FILLS = ("", "?", "+", "-")
 """What the colours of cells stand for: no cause, not supported or undecided, raises, lowers."""
@@ -118,6 +119,8 @@ def draw_kernel_agreement(searches: Sequence[Search], names: Mapping[str, str], 
         heads = [plain(elided(kernel, HEAD + 6)) for kernel in kernels]
         places = np.arange(len(kernels)) + 0.5
         axis.set_xticks(places, heads, rotation=46, ha="left", rotation_mode="anchor", color=theme.INK)
-        axis.set_yticks(np.arange(len(features)) + 0.5, [plain(elided(feature, 40)) for feature in features])
+        groups = dict(zip(cells.feature, cells.group, strict=True))
+        labels = [plain(elided(feature_words(feature, groups[feature] or ""), 40)) for feature in features]
+        axis.set_yticks(np.arange(len(features)) + 0.5, labels)
         figure.supxlabel(notes, x=0.015, ha="left", fontsize=9, color=theme.MUTED)
     return figure

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from causeway.core.codes import BEHIND_RANK, PATH_KINDS
 from causeway.core.formatting import elided, integer_ranges
+from causeway.core.names.kernel_words import kernel_words
 from causeway.core.queries import of_table
 from causeway.core.results import rows_of_run
 from causeway.core.vocabulary import NOT_IDLE, REPLAYED_CHANGES, SHARED_GPU, WAITING_REASONS
@@ -166,20 +167,23 @@ def what_limits(path: pa.Table, replay: pa.Table | None, name: str) -> Markup | 
         name=name,
         parts=times.shares("kind"),
         kinds=PATH_KINDS,
-        details=times.largest("kind", "name"),
+        details=[(*item, kernel_words(item[2], LONGEST_NAME)) for item in times.largest("kind", "name")],
         replays=_replays(replay, f"{name}/replay.parquet") if replay is not None else [],
         changes=REPLAYED_CHANGES,
     )
 
 
-def _replays(replay: pa.Table, path: str) -> list[tuple[Sourced, Sourced]]:
-    """Return the replays of the whole run and what each saves, the largest saving first."""
+def _replays(replay: pa.Table, path: str) -> list[tuple[Sourced, Sourced, str, str]]:
+    """Return the replays of the whole run, what each saves, what it changes and what limits it then, the largest saving
+    first.
+    """
     rows = [row for row in rows_of_run(replay) if row["change"] != "nothing"]
     replays = []
     for row in sorted(rows, key=lambda row: row["predicted_ns"] - row["time_ns"])[:MOST_NAMES]:
         where = f"step IS NULL AND change = '{row['change']}' AND {_is('name', row['name'])}"
         saved = Sourced(row["time_ns"] - row["predicted_ns"], of_table("time_ns - predicted_ns", path, where))
-        replays.append((row_parts(row, path, where), saved))
+        changed, limit = (kernel_words(row[column] or "", LONGEST_NAME) for column in ("name", "limited_name"))
+        replays.append((row_parts(row, path, where), saved, changed, limit))
     return replays
 
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from causeway.core.codes import COMMUNICATION_KERNEL
+from causeway.core.feature_registry import feature_words
 from causeway.core.formatting import elided
 from causeway.core.queries import of_table, rows_where
 from causeway.core.results import Search
@@ -97,9 +98,16 @@ def what_would_help(
         `replayed_what_ifs` of `kernel_variability`: what those do to the run.
     """
     of_run = changes_of_the_run(dataset, replayed)
+    groups = {
+        row["feature"]: row.get("group") or ""
+        for _, searches, _ in targets
+        for search in searches
+        for row in search.contributions
+    }
     rows = [
         {
             "row": row,
+            "feature": feature_words(row.raw["feature"], groups.get(row.raw["feature"], "")),
             "kernel": kernel,
             "target": target_name(target),
             "run": of_run.get((kernel.id if kernel else "", number)) if target == KERNEL_VARIABILITY else None,

@@ -8,6 +8,7 @@ import pyarrow as pa
 from markupsafe import Markup
 
 from causeway.core import formatting
+from causeway.core.feature_registry import cause_words
 from causeway.core.queries import of_table, rows_where
 from causeway.core.results import Search
 from causeway.core.vocabulary import KERNEL_VARIABILITY, SUPPORTED, UNEXPLAINED
@@ -50,6 +51,11 @@ def causes_of(search: Search) -> list[Sourced]:
     return sorted(rows, key=order)
 
 
+def words_of(cause: Sourced) -> str:
+    """Return what a row of causes is called, with its level."""
+    return cause_words(cause.raw["feature"], cause.raw.get("group") or "", cause.raw.get("level"))
+
+
 def _why(search: Search | None) -> dict | None:
     """Return the causes that a search found, or that it found none, in a few words; None without a search."""
     if search is None:
@@ -57,17 +63,18 @@ def _why(search: Search | None) -> dict | None:
     causes = causes_of(search)
     query = of_table(f"count(*) - {MOST_CAUSES}", search.table, f"feature <> '{UNEXPLAINED}'")
     return {
-        "causes": causes[:MOST_CAUSES],
+        "causes": [(cause, words_of(cause)) for cause in causes[:MOST_CAUSES]],
         "more": Sourced(len(causes) - MOST_CAUSES, query),
         "words": "too few launches" if search.graph["p_value"] is None else "no cause found",
         "title": " ".join(search.graph["sentences"] or search.graph["reasons"]),
     }
 
 
-def example(search: Search) -> Sourced | None:
-    """Return the first cause that changes the mean, which shows how to read one; None without any."""
+def example(search: Search) -> tuple[Sourced, str] | None:
+    """Return the first cause that changes the mean, which shows how to read one, and its name; None without any."""
     changing = (row for row in causes_of(search) if row.raw.get("mean_change_percent") is not None)
-    return next((row for row in changing if row.raw["verdict"] == SUPPORTED and not row.raw.get("level")), None)
+    first = next((row for row in changing if row.raw["verdict"] == SUPPORTED and not row.raw.get("level")), None)
+    return None if first is None else (first, words_of(first))
 
 
 def what_varies(

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from markupsafe import Markup
 
 from causeway.core import formatting
+from causeway.core.feature_registry import cause_words, feature_words
 from causeway.core.formatting import elided, variance_of
 from causeway.core.results import Search
 from causeway.core.vocabulary import SUPPORTED, UNEXPLAINED
@@ -80,8 +82,8 @@ COLOURS = {"+": "var(--ink)", "-": "var(--lowers)"}
 
 
 def labelled(row: Mapping) -> str:
-    """Return a cause's name, with the level that its sign is about."""
-    return f"{row['feature']} = {row['level']}" if row.get("level") else row["feature"]
+    """Return what a cause is called, with the level that its sign is about."""
+    return cause_words(row["feature"], row.get("group") or "", row.get("level"))
 
 
 def share_bars(rows: Sequence[Mapping], scope: str, target: str) -> Markup | None:
@@ -112,12 +114,23 @@ def share_bars(rows: Sequence[Mapping], scope: str, target: str) -> Markup | Non
     )
 
 
-def what_if_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
-    """Return what setting each cause would change; what was refused stands without a bar and with its reason."""
+def what_if_bars(
+    rows: Sequence[Mapping], scope: str, groups: Mapping[str, str] = MappingProxyType({})
+) -> Markup | None:
+    """Return what setting each cause would change; what was refused stands without a bar and with its reason.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of `whatif.parquet`.
+    scope : str
+    groups : mapping of str to str
+        Groups of the causes.
+    """
     bars = []
     for row in rows:
         value = row["to"].removeprefix("the ").removesuffix(" within each configuration")
-        label = row.get("asked") or f"{row['feature']} → {value}"
+        label = row.get("asked") or f"{feature_words(row['feature'], groups.get(row['feature'], ''))} → {value}"
         change, low, high = (row[f"change_{end}"] for end in ("percent", "low", "high"))
         if change is None:
             bars.append(Bar(label=label, words=row["reason"] or "refused", faint=True))
@@ -134,12 +147,23 @@ def what_if_bars(rows: Sequence[Mapping], scope: str) -> Markup | None:
     return interval_bars(bars, f"What if, {scope}", below, "% change")
 
 
-def refutations_of(rows: Sequence[Mapping]) -> list[tuple[str, list[str]]]:
-    """Return the attempts to break each arrow, in the order of `REFUTERS`: passed or failed, with what was left."""
+def refutations_of(
+    rows: Sequence[Mapping], groups: Mapping[str, str] = MappingProxyType({})
+) -> list[tuple[str, list[str]]]:
+    """Return the attempts to break each arrow, in the order of `REFUTERS`: passed or failed, with what was left.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of `refutations.parquet`.
+    groups : mapping of str to str
+        Groups of the causes.
+    """
     features = list(dict.fromkeys(row["feature"] for row in rows))
     tries = {(row["feature"], row["refuter"]): row for row in rows}
     return [
-        (elided(feature, 60), [_attempt(tries.get((feature, refuter))) for refuter in REFUTERS]) for feature in features
+        (feature_words(feature, groups.get(feature, "")), [_attempt(tries.get((feature, name))) for name in REFUTERS])
+        for feature in features
     ]
 
 
@@ -178,8 +202,7 @@ def slow_of(rows: Sequence[Mapping], short: Mapping[str, str]) -> list[dict]:
             "duration": formatting.time(parts[0]["duration_ns"]),
             "deviation": difference(parts[0]["deviation_ns"]),
             "parts": "; ".join(
-                f"{difference(part['attributed_ns'])} {elided(part['feature'], 40)}"
-                + (f" = {elided(part['value'], 50)}" if part["value"] else "")
+                f"{difference(part['attributed_ns'])} {cause_words(part['feature'], level=part['value'])}"
                 for part in parts
             ),
         }
@@ -192,7 +215,8 @@ def scope_of(search: Search, scope: str, short: Mapping[str, str]) -> dict:
     graph = search.graph
     tables = search.tables
     shares = share_bars(search.contributions, scope, graph["target"])
-    drawings = [shares, what_if_bars(tables["whatif"], scope)]
+    groups = {row["feature"]: row.get("group") or "" for row in search.contributions}
+    drawings = [shares, what_if_bars(tables["whatif"], scope, groups)]
     name = graph.get("scope_name")
     q_value = "" if graph["q_value"] is None else f"; {formatting.q_value(graph['q_value'])}"
     remarks = [reason for reason in graph["reasons"] if f"{reason}." not in graph["sentences"]]
@@ -205,7 +229,7 @@ def scope_of(search: Search, scope: str, short: Mapping[str, str]) -> dict:
         "remarks": [elided(remark, 400) for remark in [*remarks, *differing_estimates(search.contributions)]],
         "figures": [drawing for drawing in drawings if drawing is not None],
         "slow": slow_of(tables["slow_launches"], short),
-        "refutations": refutations_of(tables["refutations"]),
+        "refutations": refutations_of(tables["refutations"], groups),
     }
 
 

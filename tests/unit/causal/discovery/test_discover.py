@@ -183,7 +183,8 @@ def test_an_arrow_is_said_in_words():
     assert sentence.startswith(
         "More bytes being copied host-to-device when the kernel starts raise the mean duration by "
     )
-    assert ", if no unmeasured common cause; supported: robustness 0." in sentence
+    assert ", if no unmeasured common cause. This explains " in sentence
+    assert ". Supported: robustness 0." in sentence
 
 
 def test_the_previous_deviation_is_a_control_and_no_cause():

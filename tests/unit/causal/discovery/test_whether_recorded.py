@@ -184,6 +184,6 @@ def test_it_reads_well(missing_when_high):
     sentence = sentences_of(outcome)[INDICATOR]
     assert sentence.startswith("A missing link_util raises the mean duration by ")
     assert " compared with a recorded link_util: " in sentence
-    assert "inconclusive, it stands for the values that are missing, or for why they are" in sentence
+    assert "Inconclusive, it stands for the values that are missing, or for why they are" in sentence
     assert record_of(INDICATOR, MISSING_VALUES).label == "whether link_util is recorded"
     assert record_of("{a}_missing", MISSING_VALUES).subject.format("missing") == "A missing {a}"

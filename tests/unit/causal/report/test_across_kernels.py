@@ -134,7 +134,7 @@ def test_a_cause_of_which_no_size_is_known_is_inconclusive_and_one_clear_size_is
     assert corrected.arrows[0].verdict == row.verdict == ("supported" if clear else "inconclusive")
     if not clear:
         (sentence,) = graph_document(corrected)["sentences"]
-        assert "inconclusive, neither a change of the mean or the spread nor a share of the variance" in sentence
+        assert "Inconclusive, neither a change of the mean or the spread nor a share of the variance" in sentence
 
 
 def test_what_ifs_stay_with_their_causes_and_those_asked_for_say_why_not():

@@ -80,7 +80,7 @@ def test_a_cause_of_two_of_three_kernels_is_summed_up_over_these():
     share = arrow("dram_bytes").variance.value
     assert first["variance_percent"] == pytest.approx(0.75 * share)
     assert first["sentence"].startswith(
-        f"dram_bytes acts in 2 of 3 kernels and explains {percent(0.75 * share)} of the dataset's variance there: mean time"
+        f"dram_bytes: a cause in 2 of 3 kernels, with {percent(0.75 * share)} of the dataset's variance, mean time"
     )
     assert (second["kernels"], second["mean_change_percent"], second["i_squared"]) == (["b"], 1.0, None)
     assert second["searched"] == 3
@@ -93,7 +93,7 @@ def test_what_is_not_supported_does_not_count_as_acting():
 
 def test_a_cause_whose_effect_in_time_is_not_known_is_counted_only():
     (row,) = effects_over_kernels([outcome("a", 1e-6, [arrow("x")]), kernel("b")], {})
-    assert row["sentence"] == "x acts in 1 of 2 kernels."
+    assert row["sentence"] == "x: a cause in 1 of 2 kernels."
     assert {row[name] for name in ("mean_change_percent", "smallest_percent", "cost_ns", "between_std")} == {None}
 
 

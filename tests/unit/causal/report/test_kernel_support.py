@@ -47,7 +47,7 @@ def test_a_cause_is_inconclusive_where_the_kernels_that_have_it_lose_little_to_i
 def test_the_sentence_says_how_much_they_lose():
     kernels = of_kernels(big=[costing("after", 90)], small=[costing("idle", 3)])
     found = borne_out(whole_with(costing("idle", 100)), kernels, {"big": 0.9, "small": 0.1}, {})
-    said = "inconclusive, the kernels that have it when searched alone lose 3 % of what it is said to cost:"
+    said = "Inconclusive, the kernels that have it when searched alone lose 3 % of what it is said to cost:"
     assert said in sentences_of(found)["idle"]
 
 
@@ -193,7 +193,7 @@ def test_the_one_kernel_is_named_in_the_sentence():
     kernels = [outcome(name, 1e-6, [costing("idle", 90)] if name == "gemm" else []) for name in TIME]
     cause = replace(costing("idle", 100), kernels=tuple(TIME))
     found = borne_out(whole_with(cause), kernels, dict.fromkeys(TIME, 0.01), TIME, {"gemm": "sgemm"})
-    said = "inconclusive, of the kernels with a tenth of the time or more sgemm alone has it: robustness"
+    said = "Inconclusive, of the kernels with a tenth of the time or more sgemm alone has it: robustness"
     assert said in sentences_of(found)["idle"]
 
 

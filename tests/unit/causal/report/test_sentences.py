@@ -54,8 +54,8 @@ def test_a_categorys_sentence_names_its_level():
     )
     assert (
         cause_sentence(cause, Scope("d", "memory_stall", "k"))
-        == "A linked transfer from device to host lowers its memory stall and explains 34 % [27, 41] of the variance of"
-        " the memory stall beyond its copy's size and direction, if no unmeasured common cause; supported: robustness 0.38."
+        == "A linked transfer from device to host lowers its memory stall, if no unmeasured common cause. This explains 34 % [27, 41] of the variance"
+        " of the memory stall beyond its copy's size and direction. Supported: robustness 0.38."
     )
 
 
@@ -77,7 +77,7 @@ def of_levels(change, slow, fast, **facts):
             "no other kernel",
             {},
             "Starting beside a (grid 8) raises the mean duration by 7 % [5, 9] of that of all launches compared with"
-            " starting beside no other kernel and explains",
+            " starting beside no other kernel, if no unmeasured common cause. This explains",
         ),
         (
             "rank",
@@ -86,7 +86,7 @@ def of_levels(change, slow, fast, **facts):
             "2, 4",
             {"mean_low": 2021.0, "mean_high": 2265.0},
             "Being on rank 1, 3 raises the mean duration by 7 % [5, 9] of that of all launches compared with being on"
-            " rank 2, 4: 2.27 µs instead of 2.02 µs and explains",
+            " rank 2, 4: 2.27 µs instead of 2.02 µs, if no unmeasured common cause. This explains",
         ),
         (
             "cache",
@@ -94,7 +94,7 @@ def of_levels(change, slow, fast, **facts):
             ("off",),
             "on",
             {"mean_low": 102e3, "mean_high": 525e3, "configuration": "configuration 19"},
-            " compared with cache = on: 525 µs instead of 102 µs, 5.1 times, configuration 19 and",
+            " compared with cache = on: 525 µs instead of 102 µs, 5.1 times, configuration 19, if no",
         ),
     ],
 )
@@ -119,7 +119,7 @@ def test_the_time_since_a_range_began_is_no_position_in_an_iteration():
 
 def test_a_small_share_is_not_said_to_be_nothing():
     cause = arrow("x", contribution=(30, 20, 40), variance=(0.11, 0.01, 0.21))
-    words = "and explain 0.1 % [<0.1, 0.2] of the variance of the durations, if"
+    words = ". This explains 0.1 % [<0.1, 0.2] of the variance of the durations."
     assert words in cause_sentence(cause, Scope("d", "kernel_variability", "k"))
 
 
@@ -132,8 +132,8 @@ def test_the_sentence_of_a_cause_begins_with_what_would_help():
     )
     assert sentences_of(found) == {
         "block_x": "Blocks of 256 instead of 1,024 would cut the mean absolute deviation by 31 % [22, 38], if no"
-        " unmeasured common cause; supported: robustness 0.41. Larger blocks raise its"
-        " deviation and explain 44 % [30, 58] of the variance of the durations."
+        " unmeasured common cause. Larger blocks raise its deviation. This explains 44 % [30, 58] of the variance of"
+        " the durations. Supported: robustness 0.41."
     }
 
 
@@ -162,7 +162,7 @@ def test_a_refuted_cause_says_what_it_does_not_survive():
         Refutation(feature="x", refuter="benchmark", passed=False),
     )
     found = outcome("k", 1e-9, [arrow("x", verdict="refuted")], examination=Examination(refutations=attempts))
-    assert "; refuted, it does not survive future exposure: robustness" in sentences_of(found)["x"]
+    assert ". Refuted, it does not survive future exposure: robustness" in sentences_of(found)["x"]
 
 
 def test_a_size_below_a_limit_is_not_rounded_to_it():
@@ -312,13 +312,13 @@ def test_beside_a_counter_the_target_must_act_on_no_column(target, words):
     counter = arrow("joules")
     early = arrow("block_x")
     early = replace(early, node=replace(early.node, tier="launch"))
-    condition = f"if no unmeasured common cause and no column is an effect of {words}; "
+    condition = f"if no unmeasured common cause and no column is an effect of {words}. "
     for arrows, has_counter in (((early,), False), ((early, counter), True)):
         found = replace(outcome("k", 1e-9, arrows), scope=Scope("d", target, "k"))
         said = sentences_of(found)
         assert len(said) == len(arrows)
         assert all((condition in sentence) == has_counter for sentence in said.values())
-        assert all(("if no unmeasured common cause; " in sentence) != has_counter for sentence in said.values())
+        assert all(("if no unmeasured common cause. " in sentence) != has_counter for sentence in said.values())
 
 
 @pytest.mark.parametrize(

@@ -34,17 +34,32 @@ def test_the_sign_of_a_cause_of_the_value_is_about_the_value():
             "kernel_variability",
             "-",
             "value",
-            "a make the launch itself faster and explain 30 % [20, 40] of the variance of the durations",
+            "a make the launch itself faster, if no unmeasured common cause. This explains 30 % [20, 40] of the variance of the durations.",
         ),
-        ("y", "+", "value", "a raise y itself and explain 30 % [20, 40] of the variance of y"),
-        ("y", "+", "target", "a make y vary more and explain 30 % [20, 40] of the variance of y"),
-        ("y", "?", "target", "a change the deviation of y and explain 30 % [20, 40] of the variance of y"),
+        (
+            "y",
+            "+",
+            "value",
+            "a raise y itself, if no unmeasured common cause. This explains 30 % [20, 40] of the variance of y.",
+        ),
+        (
+            "y",
+            "+",
+            "target",
+            "a make y vary more, if no unmeasured common cause. This explains 30 % [20, 40] of the variance of y.",
+        ),
+        (
+            "y",
+            "?",
+            "target",
+            "a change the deviation of y, if no unmeasured common cause. This explains 30 % [20, 40] of the variance of y.",
+        ),
     ],
 )
 def test_a_sentence_says_whether_the_value_moves_or_its_variability(target, sign, sign_of, words):
     cause = arrow("a", sign=sign, sign_of=sign_of, contribution=(8, 7, 9), variance=(30, 20, 40))
     sentence = cause_sentence(cause, Scope("d", target, "k"))
-    assert sentence.startswith(f"Higher values of {words}, if no unmeasured")
+    assert sentence.startswith(f"Higher values of {words}")
 
 
 def test_a_setting_that_raises_is_not_called_the_best():

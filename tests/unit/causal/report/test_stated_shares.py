@@ -45,7 +45,7 @@ def test_the_share_of_two_levels_is_the_variance_between_them(beside_another):
 def test_sentences_state_that_share_and_name_its_variance(beside_another):
     documents, by_hand = beside_another
     (sentence,) = [one["sentence"] for one in documents["contributions"] if one["feature"] == "launches_in_flight"]
-    (said,) = re.findall(r"explain (\d+) % \[\d+, \d+\] of the variance of the durations", sentence)
+    (said,) = re.findall(r"explains (\d+) % \[\d+, \d+\] of the variance of the durations", sentence)
     assert int(said) == pytest.approx(by_hand, abs=1.5)
 
 
