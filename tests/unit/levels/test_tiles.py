@@ -192,3 +192,20 @@ def test_a_slow_launch_says_what_made_it_slow(run):
     write_explorer(home, folders, clocks, home / "slow", [], 10_000)
     index = json.loads((home / "slow" / "index.js").read_text(encoding="utf-8").removeprefix("CW.start(")[:-2])
     assert index["slow"] == {f"0 {start - origin} 5000": "+1,200 ns clock = 1,300 MHz; -7 ns unexplained"}
+
+
+def test_row_groups_that_one_cell_holds_are_read_once(tmp_path):
+    """Of a long run most do: a tile of the whole run held all of its pieces in memory, a gigabyte of 267 million."""
+    rank = 4
+    first, kinds = write_pieces(tmp_path / "path_pieces.parquet", [rank], 30)[rank]
+    with closing(PathPieces(tmp_path / "path_pieces.parquet")) as pieces:
+        for width in (kinds.size // 4, kinds.size // 3):
+            cells = 5
+            pieces._held.clear()
+            times, whole = pieces.time([rank], first, width, cells)
+            cell = np.arange(kinds.size) // width
+            wanted = np.zeros((len(PATH), cells))
+            np.add.at(wanted, (kinds, cell), 1)
+            assert np.array_equal(times[:, 0], wanted)
+            assert np.array_equal(whole[0, 0], wanted.sum(axis=0))
+        assert len(pieces._held) <= cells + 1, "those that lie in two cells, and the last"

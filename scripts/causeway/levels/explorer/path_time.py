@@ -1,7 +1,7 @@
 """The critical path of each rank over time: what its time had to wait for, as shares of the explorer's cells."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,7 @@ class PathPieces:
 
     def __init__(self, path: Path | None) -> None:
         self._groups: dict[int, list[tuple[int, int]]] = {}
+        self._sums: dict[int, np.ndarray] = {}
         self._held: OrderedDict[int, tuple[np.ndarray, np.ndarray]] = OrderedDict()
         self._rows_held = 0
         self._file = open_table(path, "path_pieces") if path else None
@@ -62,20 +63,32 @@ class PathPieces:
         ends = begin + width * np.arange(cells + 1)
         for rank in set(ranks):
             own_time = np.zeros((len(PATH_KINDS), cells))
-            for edges, kinds in self._stretches(rank, begin, begin + width * cells):
-                own_time += _in_cells(edges, kinds, ends)
+            for group, start, end in self._meeting(rank, begin, begin + width * cells):
+                cell = (start - begin) // width
+                if cell >= 0 and end is not None and end <= begin + width * (cell + 1):  # of many rows, but one cell
+                    own_time[:, cell] += self._sum(self._file, group)
+                else:
+                    own_time += _in_cells(*self._read(self._file, group), ends)
             times[:, [row for row, owner in enumerate(ranks) if owner == rank]] = own_time[:, None]
         return times, np.broadcast_to(times.sum(axis=0), times.shape)
 
-    def _stretches(self, rank: int, begin: int, end: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return edges and kinds of the row groups of a rank that meet a window."""
+    def _meeting(self, rank: int, begin: int, end: int) -> Iterator[tuple[int, int, int | None]]:
+        """Give the row groups of a rank that meet a window, with their starts and ends; the last one's end is None."""
         groups = self._groups.get(rank, [])
         starts = [start for start, _ in groups]
         first = max(int(np.searchsorted(starts, begin, "right")) - 1, 0)
-        file = self._file
-        return [self._read(file, group) for _, group in groups[first : int(np.searchsorted(starts, end, "left"))]]
+        for place in range(first, int(np.searchsorted(starts, end, "left"))):
+            yield groups[place][1], starts[place], starts[place + 1] if place + 1 < len(starts) else None
+
+    def _sum(self, file: pq.ParquetFile, group: int) -> np.ndarray:
+        """Return the ns of a row group by kind, int64, shape (kinds,)."""
+        if group not in self._sums:
+            edges, kinds = self._read(file, group)
+            self._sums[group] = _in_cells(edges, kinds, edges[[0, -1]])[:, 0]
+        return self._sums[group]
 
     def _read(self, file: pq.ParquetFile, group: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return edges and kinds of a row group."""
         if group in self._held:
             self._held.move_to_end(group)
             return self._held[group]
