@@ -157,6 +157,8 @@ class Compared:
 
     Attributes
     ----------
+    used, configuration : ndarray of int, shape (n_used,)
+        As of `times`.
     low, high : ndarray of int, shape (n_used,)
         Used rows whose values are taken.
     better : ndarray of int, shape (n_used,)
@@ -170,13 +172,14 @@ class Compared:
     """
 
     def __init__(self, times: ScopeTimes, cause: Cause, effective: float) -> None:
-        self.times = times
+        self.used = times.used  # not `times`, which holds this: a search's arrays would stay until a collection
+        self.configuration = times.configuration
         self.candidate = times.candidates[cause.name]
         self.groups: LevelGroups | None = None
         own = np.arange(times.used.size)
         values = self.candidate.values[times.used]
         if self.candidate.levels:
-            self.groups = self._groups(cause, effective)
+            self.groups = self._groups(times, cause, effective)
             self.low = self.groups.low
             self.high = self.groups.high
             self.better = self.groups.usual
@@ -194,9 +197,8 @@ class Compared:
             self.low = self.high = self.better = own
             self.moved = np.zeros(own.size, bool)
 
-    def _groups(self, cause: Cause, effective: float) -> LevelGroups:
+    def _groups(self, times: ScopeTimes, cause: Cause, effective: float) -> LevelGroups:
         """Return the groups of a category's levels by the time, or where that does not differ by the deviation."""
-        times = self.times
         numbers = self.candidate.codes[times.used]
         response = times.adjusted(cause)
         kernel = times.evidence.rows.kernel[times.used]
@@ -218,11 +220,11 @@ class Compared:
         """Return which used rows have a low and which a high value, of a category or a number with two values; bool,
         shape (n_used,) each.
         """
-        values = self.candidate.values[self.times.used]
+        values = self.candidate.values[self.used]
         if not self.groups:
             return tuple((values == values[side]) & self.moved for side in (self.low, self.high))
-        numbers = self.candidate.codes[self.times.used]
-        pairs = self.times.configuration * (len(self.candidate.levels) + 1) + numbers
+        numbers = self.candidate.codes[self.used]
+        pairs = self.configuration * (len(self.candidate.levels) + 1) + numbers
         return tuple(np.isin(pairs, pairs[side[self.moved]]) & self.moved for side in (self.low, self.high))
 
 

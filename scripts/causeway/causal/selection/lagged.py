@@ -201,9 +201,10 @@ def refused_under_lags(stage: Stage, candidate: int) -> bool:
         return False
     response = stage.response[:, None] / roots
     lags = lags_that_fit(problem, columns.shape[1])
-    held = np.hstack([model.q / roots, past(np.hstack([response, columns]), lags)])
-    parts = [part[lags:] - part[lags:].mean(axis=0) for part in (response, columns, held)]
-    return p_value_given(parts[0][:, 0], parts[1], parts[2], problem, candidate) > SIGNIFICANT
+    held = np.hstack([model.q / roots, past(np.hstack([response, columns]), lags)])[lags:]
+    held -= held.mean(axis=0)  # in place: these are by far the most columns
+    response, columns = (part[lags:] - part[lags:].mean(axis=0) for part in (response, columns))
+    return p_value_given(response[:, 0], columns, held, problem, candidate) > SIGNIFICANT
 
 
 def is_slow(series: np.ndarray) -> bool:
