@@ -51,6 +51,7 @@ ASCEND = [
     {"ph": "X", "name": "Slice1", "ts": "169.5", "dur": 100, "tid": 3, "pid": 4, "args": {"Task Type": "AI_CORE"}},
 ]
 
+OF_NCCL = [{"name": "Group API", "cat": "GROUP_API", "ph": "b", "id": 0, "pid": 3, "tid": 1, "ts": 1.5, "args": {}}]
 CONVERTED = [
     {"name": "k", "ph": "X", "ts": 1.5, "dur": 2.75, "pid": "Device 0", "tid": "Stream 1", "cat": "cuda", "args": {}}
 ]
@@ -63,6 +64,7 @@ CONVERTED = [
         (TIMELINE, "is a timeline of TensorFlow 1"),
         (NODES, "is a profile of ONNX Runtime without kernels"),
         (ASCEND, "is a trace of Ascend's NPUs"),
+        (OF_NCCL, "is a trace of NCCL's example profiler"),
         (CONVERTED, "was converted from an export of Nsight Systems"),
         (AUTOGRAD, "is a trace of torch.autograd.profiler"),
     ],
