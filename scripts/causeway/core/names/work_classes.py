@@ -17,7 +17,7 @@ WORK = (
     ),
     (
         "matrix products",
-        r"gemm|gemv|nvjet|cublas|cutlass|xmma|wgmma|mat(?:rix_?)?mul|mul_mat|splitk|mmq|tinygemm|^cijk"
+        r"gemm|gemv|nvjet|cublas|cutlass|xmma|wgmma|mat(?:rix_?)?mul|mul_mat|splitk|mmq|marlin(?!\w*repack)|^cijk"
         r"|(?:^|::|_)(?:mm|bmm|addmm|baddbmm|linear)(?:$|_)",
     ),
     (

@@ -346,7 +346,10 @@ def _of_communication(fact: LossFact, run: RunFact, has_late: bool) -> list[Advi
     """Return steps against communication outside compute: none where the ranks mostly wait for a late one."""
     if fact.missing_ranks and not fact.waited_ns and run.share(fact.lost_ns) >= MUCH_TIME:
         return [Advice(words="Record all ranks: who is waited for is not in this recording.", saved_ns=0)]
+    wins_little = fact.gain is None or fact.gain.saved_ns < NOTICEABLE * run.recorded_ns
     if 2 * fact.waited_ns >= fact.lost_ns:
+        # the ranks wait for what hosts do in turns, which is advised on as idle time
+        has_late |= wins_little and fact.gain is not None and fact.gain.limited_by == "host"
         saved = fact.waited_ns // run.devices
         words = f"Balance the work of the ranks: they wait {time(saved)} for each other."
         if 2 * fact.peers_ns >= fact.lost_ns:
@@ -358,7 +361,7 @@ def _of_communication(fact: LossFact, run: RunFact, has_late: bool) -> list[Advi
     if fact.has_unknown_peers:
         words = "Look at when peers send: balance the stages of a pipeline, or use more and smaller microbatches."
         return [Advice(words=words, saved_ns=0)]
-    if fact.gain is None or fact.gain.saved_ns < NOTICEABLE * run.recorded_ns:
+    if fact.gain is None or wins_little:
         return []
     overlap = fact.overlap_ns or 0
     if overlap < NOTICEABLE * run.elapsed_ns:

@@ -20,7 +20,7 @@ from causeway.findings.first_screen.run_facts import (
 )
 
 MUCH_LONGER = 2.0
-"""Times as long as usual that a first step is, to be said."""
+"""Times as long as nine tenths of the others that a first step is, to be said."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +57,10 @@ def first_step_facts(tables: RunTables, run: RunFact) -> list[FirstStepFact]:
     others = rows[~rows["warm_up"]]
     if first.empty or others.empty:
         return []
-    low, usual_ns, high = (int(ns) for ns in others["duration_ns"].quantile([0.25, 0.5, 0.75]))
+    low, usual_ns, high, most = (int(ns) for ns in others["duration_ns"].quantile([0.25, 0.5, 0.75, 0.9]))
     row = first.sort_values(["duration_ns", "rank", "step"], ascending=[False, True, True]).iloc[0]
-    excess = int(row["duration_ns"]) - usual_ns
-    far = max(MUCH_LONGER * usual_ns, high + FENCE * (high - low))
-    if excess < NOTICEABLE * run.elapsed_ns or row["duration_ns"] < far:
+    far = max(MUCH_LONGER * most, high + FENCE * (high - low))
+    if row["duration_ns"] < max(far, usual_ns + NOTICEABLE * run.elapsed_ns):
         return []
     names = {COMMUNICATION: "exposed_communication_ns", COPIES: "exposed_copies_ns", IDLE: "idle_ns"}
     grown = {part: float(row[name] - others[name].median()) for part, name in names.items()}

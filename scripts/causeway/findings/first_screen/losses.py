@@ -24,6 +24,7 @@ from causeway.core.vocabulary import MIXED, NOT_IDLE, OTHER_PROCESS, STRAGGLER, 
 from causeway.events.outer_ranges import outer_ranges
 from causeway.findings.first_screen.run_facts import (
     COMMUNICATION,
+    COMPUTE,
     COPIES,
     IDLE,
     NOTICEABLE,
@@ -278,10 +279,8 @@ def _loss(
 
 def replayed(tables: RunTables, change: str, name: str | None = None) -> Row | None:
     """Return the row of the whole run in which one change is replayed; None without it."""
-    for row in tables.replay:
-        if row["change"] == change and row["step"] is None and row["name"] == name:
-            return row
-    return None
+    wanted = change, None, name
+    return next((row for row in tables.replay if (row["change"], row["step"], row["name"]) == wanted), None)
 
 
 def _gain(tables: RunTables, run: RunFact, part: str) -> Gain | None:
@@ -291,7 +290,9 @@ def _gain(tables: RunTables, run: RunFact, part: str) -> Gain | None:
         return None
     has_devices = row["device_time_ns"] is not None and row["predicted_device_time_ns"] is not None
     columns = ("device_time_ns", "predicted_device_time_ns") if has_devices else ("time_ns", "predicted_ns")
-    saved = max(row[columns[0]] - row[columns[1]], 0)
+    # in a replay kernels of several streams may run at once, in a device they share it: what computes stays
+    most = row[columns[0]] * (1 - run.share(run.parts.get(COMPUTE, 0)))
+    saved = min(max(row[columns[0]] - row[columns[1]], 0), round(most))
     # calls that wait in a full queue behind the copies are taken for work of the host
     alone = max((device["exposed_memory_ns"] for device in tables.efficiency["breakdown"].values()), default=0)
     at_least = part == COPIES and row["limited_by"] in ("launch", "host") and saved < 0.9 * alone

@@ -406,15 +406,16 @@ def _too_fast_copies(tables: RunTables) -> list[RecordingFact]:
 
 
 def _lost_launches(tables: RunTables, read: int, said: Collection[str]) -> list[RecordingFact]:
-    """Return that calls have no launch where the profiler lost events, but of exports whose missing ones are `said`."""
+    """Return that calls have no launch in exports of which the profiler lost events, but for those that are `said`."""
     issues = tables.quality["issues"]
-    lost = [n for n, of in enumerate(issues) if of["kind"] == "calls_without_launch" and of["export"] not in said]
-    count = sum(issues[index]["count"] for index in lost)
-    if count < max(NOTICEABLE * read, 1) or all(issue["kind"] != "dropped_events" for issue in issues):
+    dropped = {of["export"] for of in issues if of["kind"] == "dropped_events"}.difference(said)
+    lost = [n for n, of in enumerate(issues) if of["kind"] == "calls_without_launch" and of["export"] in dropped]
+    if sum(issues[index]["count"] for index in lost) < max(NOTICEABLE * read, 1):
         return []
-    exports = "SELECT issue->>'export' FROM issues WHERE (issue->>'kind') = 'missing_dispatches'"
-    others = f" AND (issue->>'export') NOT IN ({exports})" if said else ""
-    return [_of_issues(tables, "lost_launches", lost, read, others)]
+    exports = "(SELECT issue->>'export' FROM issues WHERE (issue->>'kind') ="
+    others = f" AND (issue->>'export') NOT IN {exports} 'missing_dispatches')" if said else ""
+    where = f" AND (issue->>'export') IN {exports} 'dropped_events'){others}"
+    return [_of_issues(tables, "lost_launches", lost, read, where)]
 
 
 FEWEST_GRAPHS = 3

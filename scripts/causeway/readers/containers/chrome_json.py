@@ -65,10 +65,10 @@ class TooLongError(ValueError):
 
 class Event(msgspec.Struct, gc=False):
     """The fields of an event that are read. Numbers with a fraction are text; `args` is text that is not yet decoded,
-    or an object.
+    or an object. An event without a phase is taken as a complete one, as people's scripts write them.
     """
 
-    ph: Any = None
+    ph: Any = "X"
     cat: str | None = None
     name: Any = None
     pid: Any = None

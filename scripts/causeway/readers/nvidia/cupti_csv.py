@@ -275,12 +275,10 @@ class CsvReader:
             "end_ns": end,
             "process": process,
             "device": self._devices(values, process),
-            "stream": 0 if stream is None else stream,
+            "stream": NULL if stream is None else stream,
             "correlation": correlation,
         }
         if kind == RowKinds.LAUNCHES:
-            if stream is None:
-                sink.issues.add("stream_assumed", n, self.path.name)
             if names and self.columns.binary:
                 names, numbers = without_correlations(names)
                 where["correlation"] = np.where(correlation == NULL, numbers, correlation)

@@ -194,8 +194,6 @@ class NsysReader(NsysTables):
         self.sink.issues.add("graph_launches", int((batch["graph_node"] != NULL).sum()))
         if "device" not in batch:
             self.sink.issues.add("device_assumed", 1, table)
-        if "stream" not in batch:
-            self.sink.issues.add("stream_assumed", batch.rows, table)
         process = self.process(batch, "process")
         self.note_users(process, batch)
         self.sink.launches({**batch, "kernel": kernel, "process": process})

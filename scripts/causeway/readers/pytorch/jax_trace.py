@@ -107,15 +107,14 @@ class JaxReader:
             if rows:
                 self._take(kind, rows)
         self.text.note_issues(self.sink.issues)
-        all_are_there = self.events < MOST_EVENTS
         self.sink.issues.add(
-            "dropped_events", int(not all_are_there), f"the trace holds {self.events:,} events, its most"
+            "dropped_events", int(self.events >= MOST_EVENTS), f"the trace holds {self.events:,} events, its most"
         )
         return self.text.cut
 
     def _sort(self, events: list[Event]) -> None:
         """Add events to those of their kind that wait to be taken; names of processes come before their events."""
-        self.events += sum(event.ph == "X" for event in events)
+        self.events += sum(event.ph == "X" and event.name is not None for event in events)  # a last one is empty
         named = [event for event in events if event.ph == "M" and event.name in ("process_name", "thread_name")]
         for event, args in zip(named, self.arguments.decode(named), strict=True):
             if isinstance(args.name, str) and len(self.streams) < MOST_PROCESSES and len(self.devices) < MOST_PROCESSES:

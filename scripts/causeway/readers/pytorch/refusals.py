@@ -108,8 +108,8 @@ def without_times(left_out: Mapping[str, int]) -> tuple[str, str] | None:
     where there is none.
     """
     untimed = sum(count for kind, count in left_out.items() if kind in OF_TIMES)
-    problem = f"none of its {untimed:,} GPU kernels has times that can be: ts and dur count microseconds"
-    return (problem, "Are they nanoseconds? Then divide them by 1,000, or export again.") if untimed else None
+    problem, advice = no_launch("without_times" if untimed == left_out.get("no_time") else "odd_times")
+    return (f"none of its {untimed:,} GPU kernels has {problem}", advice) if untimed else None
 
 
 def without_kernel(
@@ -148,18 +148,17 @@ def without_kernel(
     problem = f"there is no GPU kernel in it ({listed}{'; not read: ' * bool(unread.counts)}{unread.listed()})"
     distributed = text.facts.get("distributedInfo")
     by_gloo = isinstance(distributed, dict) and distributed.get("backend") == "gloo"
-    _, advice = no_launch("by_gloo" if by_gloo else "no_device")
-    if unread.of_mps:
-        _, advice = no_launch("on_mps")
-    if unread.on_device:
-        _, advice = no_launch("other_accelerator")
+    of_host = "on_mps" if unread.of_mps else "by_gloo" if by_gloo else "no_device"
+    _, advice = no_launch("other_accelerator" if unread.on_device else of_host)
     if any(categories[category] == "calls" for category in seen):
         advice = "Calls of the GPU were traced, but no kernel: check that work runs while the profiler records."
     if any(categories[category] == "launches" for category in incomplete):
         advice = "Write each as one event with ts and dur (ph X), or as a begin and an end (B, E) on one thread."
     problem, advice = without_times(left_out) or (problem, advice)
     if not any(kinds.values()) and OF_UNITRACE not in kinds:
-        problem, advice = no_launch("no_torch_events" if text.lists else "no_list")
+        problem, other = no_launch("no_torch_events" if text.lists else "no_list")
+        problem += f" (not read: {unread.listed()})" if unread.counts else ""
+        advice = advice if unread.on_device else other
     if text.damaged:
         problem = f"the text is damaged after {text.first_damage:,} characters: {text.damaged:,} events"
         problem += " could not be parsed, and of the others none is of a GPU kernel"

@@ -201,12 +201,13 @@ class Sink:
             `LAUNCH_FACTS` and `LAUNCH_SHAPE`. Others are passed over.
         """
         given: dict[str, Column] = dict.fromkeys(("correlation", "label", *LAUNCH_FACTS.names), NULL)
-        given |= {"device": 0, "stream": 0, "in_queue": False}
+        given |= {"device": 0, "stream": NULL, "in_queue": False}
         given |= {name: columns[name] for name in OF_LAUNCHES if name in columns}
         n, columns = self._possible(columns["start_ns"], columns["end_ns"], given, of_device=True, of_launches=True)
         if not n:
             return
         self.issues.add("zero_duration", int(np.sum(columns["duration_ns"] == 0)))
+        self.issues.add("stream_assumed", n * int(np.all((columns["stream"] == NULL) & (columns["in_queue"] == 0))))
         self._fit(columns, "device", "stream")
         self._check_sizes(columns, n)
         if len(self.queues) < MOST_STREAMS and columns["in_queue"].any():

@@ -39,6 +39,8 @@ def test_names_of_kernels_keep_what_tells_them_apart(name, said):
         ("acme::ep::dispatch", None, "communication", "exchange between GPUs"),
         ("__amd_rocclr_copyBuffer", "aten::copy_", "memory", "copies"),
         ("fused_moe_kernel", "vllm::outplace_fused_experts", "compute", "matrix products"),
+        ("Marlin", None, "compute", "matrix products"),
+        ("gptq_marlin_repack_kernel", None, "compute", "other kernels"),
         ("bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x16x256u2", "vllm::moe_forward", "compute", "matrix products"),
         ("quantize_with_block_size", "vllm::moe_forward", "compute", "quantisation"),
         ("routingIndicesHistogramKernel", "vllm::moe_forward", "compute", "routing of experts"),

@@ -76,6 +76,17 @@ def test_launches_that_several_exports_lost_are_a_sum_in_any_order(counts, tmp_p
     assert asked(tmp_path, quality, fact) == [(2003,)]
 
 
+@pytest.mark.parametrize(("dropped", "told"), [(0, 700), (1, 300), (2, None)])
+def test_launches_are_lost_in_exports_alone_that_report_lost_events(dropped, told, tmp_path):
+    """Calls without a launch of all exports were told as lost where any had lost events; others filter kernels."""
+    issues = [*of_exports("calls_without_launch", 700, 300), *of_exports("dropped_events", 4, first=dropped)]
+    quality = made.quality(issues=issues)
+    facts = [fact for fact in recording_facts(tables(quality=quality)) if fact.fault == "lost_launches"]
+    assert [fact.count for fact in facts] == ([told] if told else [])
+    for fact in facts:
+        assert asked(tmp_path, quality, fact) == [(told,)]
+
+
 @pytest.mark.parametrize(
     ("missing", "lost", "told"),
     [
@@ -87,7 +98,7 @@ def test_launches_that_several_exports_lost_are_a_sum_in_any_order(counts, tmp_p
 def test_missing_launches_of_one_export_silence_no_lost_ones_of_others(missing, lost, told, tmp_path):
     """Any issue of missing launches, also one that is not told, silenced those that other exports lost."""
     issues = [*of_exports("missing_dispatches", *missing), *of_exports("calls_without_launch", *lost)]
-    quality = made.quality(issues=[*issues, *of_exports("dropped_events", 1)])
+    quality = made.quality(issues=[*issues, *of_exports("dropped_events", *[1] * len(lost))])
     facts = recording_facts(tables(quality=quality))
     assert {fact.fault: fact.count for fact in facts} == told
     for fact in facts:

@@ -51,6 +51,7 @@ ASCEND = [
     {"ph": "X", "name": "Slice1", "ts": "169.5", "dur": 100, "tid": 3, "pid": 4, "args": {"Task Type": "AI_CORE"}},
 ]
 
+OF_NCCL = [{"name": "Group API", "cat": "GROUP_API", "ph": "b", "id": 0, "pid": 3, "tid": 1, "ts": 1.5, "args": {}}]
 CONVERTED = [
     {"name": "k", "ph": "X", "ts": 1.5, "dur": 2.75, "pid": "Device 0", "tid": "Stream 1", "cat": "cuda", "args": {}}
 ]
@@ -63,6 +64,7 @@ CONVERTED = [
         (TIMELINE, "is a timeline of TensorFlow 1"),
         (NODES, "is a profile of ONNX Runtime without kernels"),
         (ASCEND, "is a trace of Ascend's NPUs"),
+        (OF_NCCL, "is a trace of NCCL's example profiler"),
         (CONVERTED, "was converted from an export of Nsight Systems"),
         (AUTOGRAD, "is a trace of torch.autograd.profiler"),
     ],
@@ -177,4 +179,21 @@ def test_copies_alone_are_read_as_those_of_other_profilers(tmp_path):
     for at, lost in enumerate(({"ph": "B"}, {"dur": -1}, {"ts": None})):
         odd = copy | {"cat": "kernel", "name": "k", "ts": 1000} | lost
         error = Read(write_trace(tmp_path / f"{at}.json", [*copies, odd]), tmp_path / f"t{at}").error
-        assert "1 kernel without a duration" in error["found"] if at == 0 else "times that can be" in error["found"]
+        said = ("1 kernel without a duration", "times that can be", "has both ts and dur")[at]
+        assert said in error["found"]
+
+
+def test_kernels_without_a_start_are_said_to_lack_it(tmp_path):
+    """They had a duration, and no phase: "without a duration, as their ph is not X"."""
+    events = [{"cat": "kernel", "name": "k1", "dur": duration} for duration in (100, 50)]
+    error = Read(write_trace(tmp_path / "trace.json", events), tmp_path / "t").error
+    assert error["found"] == "none of its 2 GPU kernels has both ts and dur: when they ran is not said"
+
+
+@pytest.mark.parametrize("ids", [{}, {"device": 0, "stream": 3}])
+def test_what_a_trace_of_an_unknown_program_holds_is_named(ids, tmp_path):
+    """Only what stood beside categories that are read was named."""
+    events = [operator(ts=at) | {"cat": "npu_kernel", "args": ids} for at in range(3)]
+    error = Read(write_trace(tmp_path / "trace.json", events), tmp_path / "t").error
+    assert error["found"].endswith("of a program that is not known (not read: 3 npu_kernel)")
+    assert error["advice"].startswith("Work of this accelerator" if ids else "Name a trace of torch.profiler")

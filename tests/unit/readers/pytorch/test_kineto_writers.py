@@ -107,3 +107,16 @@ def test_a_correlation_of_zero_links_nothing(tmp_path):
     assert export.launches.column("queue_ns").to_pylist() == [46_000, None, 46_000, None, 46_000]
     assert export.calls.column("correlation").to_pylist() == [None, 1, 2, 3, 4, 5]
     assert (export.count("clock_reset"), export.count("no_launch_calls")) == (0, 2)
+
+
+def test_events_without_a_phase_are_complete_ones_and_without_a_stream_none_is_cut(tmp_path):
+    """They were refused; two short kernels beside a long one cut it to a tenth, as of one stream."""
+    times = [("compute", 0, 100), ("nccl", 10, 10), ("compute", 30, 10)]
+    events = [{"cat": "kernel", "name": name, "ts": ts, "dur": dur} for name, ts, dur in times]
+    export = Read(write_trace(tmp_path / "trace.json", events), tmp_path / "t")
+    assert sorted(export.launches.column("duration_ns").to_pylist()) == [10_000, 10_000, 100_000]
+    assert (export.count("outlasting"), export.count("stream_assumed")) == (0, 3)
+    events = [event | {"tid": 7} for event in events]
+    export = Read(write_trace(tmp_path / "streams.json", events), tmp_path / "s")
+    assert sorted(export.launches.column("duration_ns").to_pylist()) == [10_000, 10_000, 10_000]
+    assert (export.count("outlasting"), export.count("stream_assumed")) == (1, 0)
