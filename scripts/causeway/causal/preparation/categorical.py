@@ -16,6 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from causeway.causal.data.feature_names import called
 from causeway.causal.data.observations import Candidate, Dropped, Feature, Observations
 from causeway.core.formatting import counted
 from causeway.events.distinct_texts import distinct_texts
@@ -238,5 +239,5 @@ def pooling_notes(candidates: Sequence[Candidate], causes: Collection[str]) -> l
     for candidate in candidates:
         if candidate.pooled and (candidate.name in causes or len(candidate.levels) > MAX_LEVELS):
             levels = counted(len(candidate.pooled), "level")
-            notes.append(f"{candidate.name}: {OTHER} stands for {levels}: {listed(candidate.pooled)}")
+            notes.append(f"{called(candidate.name)}: {OTHER} stands for {levels}: {listed(candidate.pooled)}")
     return notes

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.feature_names import divided_by_time, leaked_by_name
+from causeway.causal.data.feature_names import called, divided_by_time, leaked_by_name
 from causeway.causal.data.observations import Drop, Feature, Observations
 from causeway.causal.preparation.categorical import category_candidates, differing_rows, is_repeated, ranks_of
 from causeway.causal.preparation.exact_images import IMAGE, has_time_unit, images_of_leaked, keeps_order, product_images
@@ -86,7 +86,7 @@ def prepare(
             missing = int((~number.recorded).sum())
             if missing and name not in CONTROL_NAMES:  # the first launch of each kernel has none before it
                 prepared.notes.append(
-                    f"{name}: {missing} missing or infinite values set to the mean of their configuration"
+                    f"{called(name)}: {missing:,} missing or infinite values set to the mean of their configuration"
                 )
     ranks = ranks_of(columns, len(rows))
     _add_categories(categories, rows, centring, ranks, prepared)
