@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from causeway.core.files.machine_errors import suppress_unless_of_the_machine
-from causeway.readers.common.files import HEAD_BYTES, PRINTED_BYTES, are_json_lines, first_bytes
+from causeway.readers.common.files import HEAD_BYTES, PRINTED_BYTES, are_json_lines, first_bytes, json_rows
 from causeway.readers.containers.perfetto_head import begins_like_perfetto
 from causeway.readers.containers.sqlite_names import SQLITE, is_database, sqlite_tables
 from causeway.readers.registry import DETECTION_ORDER, FORMATS
@@ -90,7 +90,7 @@ def detect(path: str | Path) -> str | None:
     is_json = text.startswith((b"{", b"[", b",{"))  # or what a program prints: `[INFO] start`
     if is_json and (word := _detect_json(text)):
         return word
-    if is_json and are_json_lines(head):
+    if is_json and (are_json_lines(head) or json_rows(path) is not None):
         return "table"
     if word := _detect_printed(head):
         return word

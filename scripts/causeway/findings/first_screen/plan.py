@@ -19,6 +19,7 @@ from causeway.findings.first_screen.compared import ALWAYS, PairSide, compared_r
 from causeway.findings.first_screen.counted_work import counter_facts, counter_means, peak_facts, rule_facts
 from causeway.findings.first_screen.device_differences import apart_fact, settings_fact
 from causeway.findings.first_screen.facts import DatasetFacts
+from causeway.findings.first_screen.first_steps import first_row_fact
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
 from causeway.findings.first_screen.run_facts import (
@@ -418,7 +419,7 @@ def _each(row: Row, ns: float) -> str:
 
 def _is_without_kernels(rows: Sequence[Row]) -> bool:
     """Return whether rows of kernels are those of a table that names none: they may be of anything, as of epochs."""
-    return [row["name"] for row in rows] == [ALL_LAUNCHES]
+    return [row.get("name") for row in rows] == [ALL_LAUNCHES]
 
 
 def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
@@ -433,7 +434,13 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
         share = f", on average by {significant(100 * spread / total, 2)} % of it" if total else ""
         if launches and not said:
             answer = f"{target}: {count(launches)} rows deviate from their configuration's mean{share}; no time line."
+            if _is_without_kernels(rows):
+                middle, least, most = (significant(rows[0][f"value_{name}"], 3) for name in ("median", "min", "max"))
+                answer = f"{target}: {counted(launches, 'row')}, median {middle}, {least} to {most}; no time line."
             lines.append(ScreenLine(question=RUN, answer=answer))
+        unit = tables.units.get(target, "")
+        if unit in NANOSECONDS and (first := first_row_fact(tables, target)) is not None:
+            lines.append(ScreenLine(question=OUTLIERS, answer=run_words.of_first_row(first, unit)))
         apart = apart_fact(tables, target, numbers=True)
         cause = cause_of_most(tables)
         explained = cause.row["variance_percent"] / 100 if cause is not None else 0.0
@@ -443,7 +450,6 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
         of_target = {name for name, kind in set().union(*dropped) if kind in _OF_TARGET}
         settings = settings_fact(tables, target, of_target)
         between = settings.share if settings is not None else 0.0
-        unit = tables.units.get(target, "")
         is_searched = any(search.graph["p_value"] is not None for search in tables.searches)
         # a place says more than what differs there
         if apart is not None and apart.share >= max(ALIKE * explained, between - NOTICEABLE):
