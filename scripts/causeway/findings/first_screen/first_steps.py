@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from causeway.core.clock import Clock
@@ -141,9 +142,12 @@ def first_row_fact(tables: RunTables, target: str) -> FirstRowFact | None:
     path = tables.folders[0] / "counters.parquet" if len(tables.folders) == 1 else Path()
     if not path.is_file() or pq.read_metadata(path).num_rows > MOST_ROWS:
         return None
-    names = [name for name in pq.read_schema(path).names if name not in (tables.targets.keys() - {target})]
-    rows = pq.read_table(path, columns=names).to_pandas().dropna(subset=[target])
-    others = [name for name in names if name != target and not _OF_REPEATS.search(name)]
+    # numbers of rows and times of the table itself are whole
+    schema = pq.read_schema(path)
+    names = {target, "configuration", *(field.name for field in schema if not pa.types.is_integer(field.type))}
+    names -= tables.targets.keys() - {target}
+    rows = pq.read_table(path, columns=sorted(names)).to_pandas().dropna(subset=[target])
+    others = [name for name in rows if name != target and not _OF_REPEATS.search(name)]
     many = [name for name in others if pd.api.types.is_float_dtype(rows[name]) and 2 * rows[name].nunique() > len(rows)]
     few = [name for name in others if name not in many]
     alike = rows[rows.groupby(few, dropna=False, sort=False).ngroup() == 0] if len(rows) else rows

@@ -95,14 +95,7 @@ class ScreenLine:
 
     def as_json(self, dataset: str) -> dict[str, Any]:
         """Return the line as `findings.json` holds it."""
-        return {
-            "dataset": dataset,
-            "question": self.question,
-            "answer": self.answer,
-            "ns": self.ns,
-            "wins_ns": self.wins_ns,
-            "query": self.query,
-        }
+        return {"dataset": dataset} | vars(self)
 
 
 def plan(facts: DatasetFacts) -> list[ScreenLine]:
@@ -131,13 +124,16 @@ def _answers(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> l
 def _side(tables: RunTables) -> PairSide:
     steps = tables.steps_table
     rows = steps.select(["step", "duration_ns", "warm_up"]).to_pylist() if steps is not None else []
+    return _pair_side(tables.waiting, tables.operators, rows, tables.efficiency if tables.is_timed else {})
+
+
+def _pair_side(
+    waiting: Sequence[Row], operators: Sequence[Row], steps: Sequence[Row], efficiency: Mapping[str, Any]
+) -> PairSide:
+    warm_up = step_times(steps, is_warm_up=True)
+    copies, parts = efficiency.get("copies", ()), efficiency.get("waterfall_ns", {})
     return PairSide(
-        waiting=tables.waiting,
-        operators=tables.operators,
-        steps=step_times(rows),
-        warm_up=step_times(rows, is_warm_up=True),
-        copies=tables.efficiency["copies"] if tables.is_timed else (),
-        parts=tables.efficiency["waterfall_ns"] if tables.is_timed else {},
+        waiting=waiting, operators=operators, steps=step_times(steps), warm_up=warm_up, copies=copies, parts=parts
     )
 
 
@@ -147,15 +143,12 @@ def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[tup
     for side in ("baseline", "candidate"):
         home = results / document[side]["dataset"]
         waiting, operators, steps = (home / f"{name}.parquet" for name in ("waiting", "operator_summary", "steps"))
-        step_rows = read_table(steps, "steps").to_pylist() if steps.is_file() else []
         sides.append(
-            PairSide(
-                waiting=read_rows_of_run(waiting, "waiting").to_pylist() if waiting.is_file() else (),
-                operators=read_table(operators, "operator_summary").to_pylist() if operators.is_file() else (),
-                steps=step_times(step_rows),
-                warm_up=step_times(step_rows, is_warm_up=True),
-                copies=(efficiency := _efficiency(home / "efficiency.json")).get("copies", ()),
-                parts=efficiency.get("waterfall_ns", {}),
+            _pair_side(
+                read_rows_of_run(waiting, "waiting").to_pylist() if waiting.is_file() else (),
+                read_table(operators, "operator_summary").to_pylist() if operators.is_file() else (),
+                read_table(steps, "steps").to_pylist() if steps.is_file() else (),
+                _efficiency(home / "efficiency.json"),
             )
         )
     fact = compared_runs(document, rows, sides)

@@ -185,7 +185,8 @@ def test_of_columns_with_equal_parts_the_one_in_round_numbers_is_told(tmp_path):
 
 def first_row(folder, values, **columns):
     """Return the first row that is told of a table in ms with these columns."""
-    columns = {"configuration": [0] * len(values), "y_ms": values} | columns
+    numbers = list(range(len(values)))
+    columns = {"launch": numbers, "start_ns": numbers, "configuration": [0] * len(values), "y_ms": values} | columns
     pq.write_table(pa.table(columns), folder / "counters.parquet")
     return first_row_fact(SimpleNamespace(folders=[folder], targets={"y_ms": []}), "y_ms")
 
