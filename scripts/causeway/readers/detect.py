@@ -90,14 +90,16 @@ def detect(path: str | Path) -> str | None:
     is_json = text.startswith((b"{", b"[", b",{"))  # or what a program prints: `[INFO] start`
     if is_json and (word := _detect_json(text)):
         return word
-    if is_json and (are_json_lines(head) or json_rows(path) is not None):
+    if is_json and are_json_lines(head):
         return "table"
     if word := _detect_printed(head):
         return word
     word = _detect_csv(text)
     if word in (None, "table") and len(head) == HEAD_BYTES and b"\x00" not in head:
         word = _detect_printed(first_bytes(path, PRINTED_BYTES)) or word
-    return None if is_json and word == "table" else word
+    if is_json and word in (None, "table"):
+        return None if json_rows(path) is None else "table"
+    return word
 
 
 def is_printed(path: Path) -> bool:

@@ -166,7 +166,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     """
     rules = column_map("table")
     table = _plain(path)(path, options.source, rules["missing"], {*options.targets, "kernel", "configuration"})
-    is_measured = bool(set(options.targets) & set(table.columns) or _durations(table.columns))
+    others = [name for name in table.columns if _words(name) != _CLOCK]
+    is_measured = bool(set(options.targets) & set(table.columns) or _durations(others))
     if not is_measured and (content := known_content("contents", head_of(path))):
         raise ExportError(options.source, content["found"], "a measured value per row", content["advice"])
     TableReader(table, sink, options).read()

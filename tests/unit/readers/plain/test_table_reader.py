@@ -1,5 +1,7 @@
 """Plain tables: columns, types, order, odd values, refusals; CSV and Parquet alike."""
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -362,3 +364,60 @@ def test_fields_of_json_lines_that_are_null_or_whole_at_first_are_read(tmp_path,
     path.write_text('{"y": 1, "host": null}\n' * 9 + '{"y": 1.5, "host": "a"}\n')
     rows = Read(path, tmp_path / "t", form="table").counters.to_pydict()
     assert (rows["y"], rows["host"]) == ([1.0] * 9 + [1.5], [None] * 9 + ["a"])
+
+
+LAUNCHES = [
+    {"kernel": "a", "grid": [8, 1, 1], "duration_us": 1.5},
+    {"kernel": "b", "grid": [8, 1, 1], "duration_us": 2},
+]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        LAUNCHES,
+        {"gpu": "A100", "results": LAUNCHES},
+        {"cache": {"8,1": LAUNCHES[0], "8,2": LAUNCHES[1]}, "keys": ["a"]},
+    ],
+)
+def test_rows_of_a_json_document_are_a_table(document, tmp_path):
+    """A list of launches, results of a benchmark and the cache of a tuner were of no known format."""
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(document, indent=1))
+    assert (detect(path), table.duration_columns(path, ("y",))) == ("table", ["duration_us"])
+    export = Read(path, tmp_path / "t", form="table", targets=("duration_us",))
+    assert export.counters.column("duration_us").to_pylist() == [1.5, 2.0]
+    assert export.kernels.column("name").to_pylist() == ["a", "b"]
+    assert export.count("unusable_columns") == 1
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [],
+        [1, 2],
+        [{"a": "x"}, {"a": "y"}],
+        {"config": {"n": 1}, "metrics": {"t": 2}},
+        {"a": [{"n": 1}]},
+        [{"n": 1}, {"m": 1}],
+    ],
+)
+def test_a_json_document_without_rows_is_no_table(document, tmp_path):
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(document))
+    assert detect(path) is None
+
+
+@pytest.mark.parametrize(("times", "columns"), [("3 5 4 2", ["Time"]), ("0 1 2 3", []), ("2 2 2 2", [])])
+def test_a_column_time_is_measured_unless_it_only_grows(times, columns, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("format,Time\n" + "".join(f"csr,{time}\n" for time in times.split()))
+    assert table.duration_columns(path, ("y",)) == columns
+
+
+def test_a_target_is_called_by_a_column_without_what_no_name_may_hold(tmp_path):
+    """Columns with a unit in brackets could not be named by a setting and had to be renamed."""
+    export = read(tmp_path, "size,Run 1 (ms)\n8,2\n16,x\n", targets=("Run_1_ms",))
+    assert export.capabilities["values"] == {"size": "", "Run_1_ms": "ms"}
+    assert export.counters.column("Run_1_ms").to_pylist() == [2.0, None]
+    assert (export.count("no_target"), export.count("not_a_number")) == (1, 1)
