@@ -99,27 +99,21 @@ def first_step_facts(tables: RunTables, run: RunFact) -> list[FirstStepFact]:
 
 def _kernel_of(tables: RunTables, rank: int, window: tuple[int, int]) -> str | None:
     """Return the kernel with most time in a window of a rank, of those that the rank runs nowhere else."""
-    sums: Counter[str] = Counter()
-    for folder in tables.folders:
-        clock = tables.clocks.get(folder.name, Clock())
-        begin, end = clock.own(np.array(window)).tolist()
-        sums.update(_only_there(folder, rank, begin, end))
-    return max(sums, key=lambda name: (sums[name], name), default=None)
-
-
-def _only_there(folder: Path, rank: int, begin: int, end: int) -> dict[str, int]:
     import duckdb
 
-    if not (folder / "launches.parquet").is_file():
-        return {}
-    given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
-    rows = duckdb.execute(
-        "SELECT k.short_name, sum(l.duration_ns)::BIGINT FROM read_parquet($launches) l"
-        " JOIN read_parquet($configurations) USING (configuration) JOIN read_parquet($kernels) k USING (kernel)"
-        " WHERE l.rank = $rank GROUP BY ALL HAVING min(l.start_ns) >= $begin AND max(l.start_ns) < $end",
-        given | {"rank": rank, "begin": begin, "end": end},
-    ).fetchall()
-    return dict(rows)
+    sums: Counter[str] = Counter()
+    for folder in tables.folders:
+        if (folder / "launches.parquet").is_file():
+            begin, end = tables.clocks.get(folder.name, Clock()).own(np.array(window)).tolist()
+            given = {name: str(folder / f"{name}.parquet") for name in ("launches", "configurations", "kernels")}
+            rows = duckdb.execute(
+                "SELECT k.short_name, sum(l.duration_ns)::BIGINT FROM read_parquet($launches) l"
+                " JOIN read_parquet($configurations) USING (configuration) JOIN read_parquet($kernels) k USING (kernel)"
+                " WHERE l.rank = $rank GROUP BY ALL HAVING min(l.start_ns) >= $begin AND max(l.start_ns) < $end",
+                given | {"rank": rank, "begin": begin, "end": end},
+            ).fetchall()
+            sums.update(dict(rows))
+    return max(sums, key=lambda name: (sums[name], name), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)

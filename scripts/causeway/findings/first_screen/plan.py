@@ -357,10 +357,17 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         if unit in NANOSECONDS:
             each = f", {_each(rows[0], NANOSECONDS[unit])} each" if len(rows) == 1 < launches else ""
             name = f"{target} " if is_table and len(tables.targets) > 1 else ""
+            others = {other: math.fsum(row["value_sum"] for row in own) for other, own in tables.targets.items()}
+            sums = [
+                f"{other} {time(own * NANOSECONDS[tables.units[other]])}"
+                for other, own in others.items()
+                if other != target and is_table and tables.units.get(other) in NANOSECONDS
+            ]
+            beside = f"; {', '.join(sums)} in all" if sums else ""
             lines.append(
                 ScreenLine(
                     question=RUN,
-                    answer=f"{of}, {name}{time(total)} in all{each}; no time line, so idle time is not known.",
+                    answer=f"{of}, {name}{time(total)} in all{each}{beside}; no time line, so idle time is not known.",
                     ns=round(total),
                     query=of_table("sum(value_sum)", path),
                 )

@@ -223,3 +223,19 @@ def test_a_first_row_that_takes_far_longer_than_its_like_is_told(tmp_path):
 def test_a_first_row_of_its_own_settings_is_no_warm_up(tmp_path, first, columns):
     assert first_row(tmp_path, [first, *USUAL], run=[float(n) for n in range(8)]) is not None or first == 11.0
     assert first_row(tmp_path, [first, *USUAL], **columns) is None
+
+
+def test_all_measured_columns_are_told_with_their_time(tmp_path):
+    """Of a table with the time of a GPU and of a CPU, or of parts of a step, the first was told alone."""
+    row = {"launches": 4, "target_sum": 1.0, "name": "All launches", "value_median": 2.0, "value_min": 1.0}
+    row |= {"value_max": 9.0}
+    given = replace(
+        tables(efficiency={}, units={"gpu_ms": "ms", "cpu_s": "s", "rate": ""}, folders=[tmp_path]),
+        targets={name: [row | {"value_sum": 14.0}] for name in ("gpu_ms", "cpu_s", "rate")},
+        capabilities=[{"kind": "table", "tables": {}, "values": {}}],
+    )
+    said = [line.answer for line in plan(DatasetFacts(given)) if line.question == "Run"]
+    assert said == [
+        "4 launches of 1 kernel, gpu_ms 14 ms in all, median 2 ms, 1 ms to 9 ms each; cpu_s 14 s in all;"
+        " no time line, so idle time is not known."
+    ]
