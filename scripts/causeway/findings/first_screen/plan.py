@@ -357,13 +357,7 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         if unit in NANOSECONDS:
             each = f", {_each(rows[0], NANOSECONDS[unit])} each" if len(rows) == 1 < launches else ""
             name = f"{target} " if is_table and len(tables.targets) > 1 else ""
-            others = {other: math.fsum(row["value_sum"] for row in own) for other, own in tables.targets.items()}
-            sums = [
-                f"{other} {time(own * NANOSECONDS[tables.units[other]])}"
-                for other, own in others.items()
-                if other != target and is_table and tables.units.get(other) in NANOSECONDS
-            ]
-            beside = f"; {', '.join(sums)} in all" if sums else ""
+            beside = _beside(tables, target) if is_table else ""
             lines.append(
                 ScreenLine(
                     question=RUN,
@@ -411,6 +405,18 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
     return lines
 
 
+def _beside(tables: RunTables, target: str) -> str:
+    """Return the sums of the other targets of a table that have a unit of time, or none, as `target` has."""
+    ns = {name: NANOSECONDS.get(tables.units.get(name, "")) for name in tables.targets}
+    sums = {name: math.fsum(row["value_sum"] for row in rows) for name, rows in tables.targets.items() if rows}
+    said = [
+        f"{name} {time(total * unit) if (unit := ns[name]) else significant(total)}"
+        for name, total in sums.items()
+        if name != target and (ns[name] is None) == (ns[target] is None)
+    ]
+    return f"; {', '.join(said)} in all" if said else ""
+
+
 def _each(row: Row, ns: float) -> str:
     """Return the median and the ends of the times of a kernel's launches, whose unit is so many ns."""
     median, least, most = (time(row[f"value_{name}"] * ns) for name in ("median", "min", "max"))
@@ -436,7 +442,8 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
             answer = f"{target}: {count(launches)} rows deviate from their configuration's mean{share}; no time line."
             if _is_without_kernels(rows):
                 middle, least, most = (significant(rows[0][f"value_{name}"], 3) for name in ("median", "min", "max"))
-                answer = f"{target}: {counted(launches, 'row')}, median {middle}, {least} to {most}; no time line."
+                answer = f"{target}: {counted(launches, 'row')}, median {middle}, {least} to {most}"
+                answer += f", {significant(total)} in all{_beside(tables, target)}; no time line."
             lines.append(ScreenLine(question=RUN, answer=answer))
         unit = tables.units.get(target, "")
         if unit in NANOSECONDS and (first := first_row_fact(tables, target)) is not None:

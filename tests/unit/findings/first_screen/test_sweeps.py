@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from first_screen_samples import tables
 
+from causeway.core.codes import ALL_LAUNCHES
 from causeway.findings.first_screen import device_differences
 from causeway.findings.first_screen.device_differences import ApartFact
 from causeway.findings.first_screen.facts import DatasetFacts
@@ -227,7 +228,7 @@ def test_a_first_row_of_its_own_settings_is_no_warm_up(tmp_path, first, columns)
 
 def test_all_measured_columns_are_told_with_their_time(tmp_path):
     """Of a table with the time of a GPU and of a CPU, or of parts of a step, the first was told alone."""
-    row = {"launches": 4, "target_sum": 1.0, "name": "All launches", "value_median": 2.0, "value_min": 1.0}
+    row = {"launches": 4, "target_sum": 1.0, "name": ALL_LAUNCHES, "value_median": 2.0, "value_min": 1.0}
     row |= {"value_max": 9.0}
     given = replace(
         tables(efficiency={}, units={"gpu_ms": "ms", "cpu_s": "s", "rate": ""}, folders=[tmp_path]),
@@ -236,6 +237,9 @@ def test_all_measured_columns_are_told_with_their_time(tmp_path):
     )
     said = [line.answer for line in plan(DatasetFacts(given)) if line.question == "Run"]
     assert said == [
-        "4 launches of 1 kernel, gpu_ms 14 ms in all, median 2 ms, 1 ms to 9 ms each; cpu_s 14 s in all;"
+        "4 rows, gpu_ms 14 ms in all, median 2 ms, 1 ms to 9 ms each; cpu_s 14 s in all;"
         " no time line, so idle time is not known."
     ]
+    given = replace(given, units={}, targets=dict.fromkeys(("cg_time", "sor_time"), given.targets["gpu_ms"]))
+    (said,) = (line.answer for line in plan(DatasetFacts(given)) if line.question == "Run")
+    assert said == "cg_time: 4 rows, median 2, 1 to 9, 14 in all; sor_time 14 in all; no time line."
