@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from causeway.core.codes import NO_CALLS
 from causeway.core.formatting import changed_by, count, elided, quantity, time
 from causeway.core.names.build_numbers import without_build_numbers
 from causeway.core.names.kernel_words import LONGEST, demangled_words
@@ -35,7 +36,6 @@ from causeway.findings.first_screen.run_facts import COMMUNICATION, COPIES, NOTI
 from causeway.findings.first_screen.words.pair_words import of_detail, of_tables, of_tail, pair
 from causeway.findings.first_screen.words.run_words import PARTS, detail_words
 from causeway.findings.first_screen.words.run_words import percent as share_words
-from causeway.waiting.idle.reason_words import NO_CALLS
 
 MOST_REASONS = 3
 MOST_KERNELS = 3

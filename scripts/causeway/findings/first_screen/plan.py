@@ -131,7 +131,8 @@ def _pair_side(
     waiting: Sequence[Row], operators: Sequence[Row], steps: Sequence[Row], efficiency: Mapping[str, Any]
 ) -> PairSide:
     warm_up = step_times(steps, is_warm_up=True)
-    copies, parts = efficiency.get("copies", ()), efficiency.get("waterfall_ns", {})
+    copies = efficiency.get("copies", ())
+    parts = efficiency.get("waterfall_ns", {})
     return PairSide(
         waiting=waiting, operators=operators, steps=step_times(steps), warm_up=warm_up, copies=copies, parts=parts
     )

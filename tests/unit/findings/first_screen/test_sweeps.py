@@ -197,7 +197,8 @@ USUAL = [1.2, 1.25, 1.21, 1.19, 1.22, 1.2, 1.18]
 
 def test_a_first_row_that_takes_far_longer_than_its_like_is_told(tmp_path):
     """The first of 14 rows loads the library; rows of the other size take long by themselves."""
-    sizes, runs = [1.0] * 8 + [64.0] * 8, [float(run) for run in range(8)] * 2
+    sizes = [1.0] * 8 + [64.0] * 8
+    runs = [float(run) for run in range(8)] * 2
     fact = first_row(
         tmp_path, [212.0, *USUAL, *[46.0] * 8], size=sizes, run=runs, rate=[0.0, *range(29, 22, -1), *range(8)]
     )
