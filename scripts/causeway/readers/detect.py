@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from causeway.core.files.machine_errors import suppress_unless_of_the_machine
-from causeway.readers.common.files import HEAD_BYTES, PRINTED_BYTES, are_json_lines, first_bytes
+from causeway.readers.common.files import HEAD_BYTES, PRINTED_BYTES, are_json_lines, first_bytes, json_rows
 from causeway.readers.containers.perfetto_head import begins_like_perfetto
 from causeway.readers.containers.sqlite_names import SQLITE, is_database, sqlite_tables
 from causeway.readers.registry import DETECTION_ORDER, FORMATS
@@ -97,7 +97,9 @@ def detect(path: str | Path) -> str | None:
     word = _detect_csv(text)
     if word in (None, "table") and len(head) == HEAD_BYTES and b"\x00" not in head:
         word = _detect_printed(first_bytes(path, PRINTED_BYTES)) or word
-    return None if is_json and word == "table" else word
+    if is_json and word in (None, "table"):
+        return None if json_rows(path) is None else "table"
+    return word
 
 
 def is_printed(path: Path) -> bool:

@@ -207,10 +207,10 @@ _RECORDS = (
         word="table",
         kind="table",
         export=(
-            "CSV, Parquet or JSON lines, one row per launch: `y` is the measured value; optional `kernel`,"
-            " `configuration`, `order`; every other column is a feature"
+            "CSV, Parquet, JSON lines or a JSON document with rows, one per launch: `y` is the measured value;"
+            " optional `kernel`, `configuration`, `order`; every other column is a feature"
         ),
-        source="one CSV, Parquet or JSON lines file",
+        source="one CSV, Parquet, JSON lines or JSON file",
         readers=("plain.table",),
         layouts=("table",),
     ),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from causeway.core.codes import NO_CALLS
 from causeway.core.formatting import changed_by, count, elided, quantity, time
 from causeway.core.names.build_numbers import without_build_numbers
 from causeway.core.names.kernel_words import LONGEST, demangled_words
@@ -136,7 +137,8 @@ class ComparedRuns:
     kernels, and those of which the slowest launches alone changed; why the launches are not the same, where they are
     not, steps that warm up, kernels' names in the baseline by those in the candidate where they are others, and whether
     all kernels changed alike; the idle share before and after, what is behind most of it; and rates of
-    copies that changed, by direction, GB/s; and where no kernel is on both sides the time of all, ns.
+    copies that changed, by direction, GB/s; where no kernel is on both sides the time of all, ns; and the run that has
+    kernels alone, where the other has copies.
     """
 
     def __init__(self, document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> None:
@@ -210,6 +212,13 @@ class ComparedRuns:
         self.is_alike = whole is not None and is_alike(rows, whole["change_percent"], document)
         self.idle_shares = _idle_shares(document, rows)
         self.rates = _rates(sides)
+        # of kernels alone it is not known what ran beside them: neither copies nor idle time are compared
+        bare = [NO_CALLS in own and not side.copies for own, side in zip(reasons, sides, strict=True)]
+        is_bare = any(bare) and any(side.copies for side in sides)
+        self.bare = document[SIDES[bare.index(True)]]["dataset"] if is_bare else ""
+        if self.bare:
+            self.changes = [change for change in self.changes if not change.what.startswith(("Idle", "Copies"))]
+            self.exposed = [row for row in self.exposed if not row[0].endswith(PARTS[COPIES][1:])]
         is_lone = not any(document.get("matched", {EXACT: 1}).get(how) for how in (EXACT, NORMALISED, SEQUENCE))
         self.lone_times = (before["gpu_time_ns"], after["gpu_time_ns"]) if is_lone else None
 
@@ -460,6 +469,8 @@ def _of_runs(fact: ComparedRuns) -> list[tuple[str, str | None]]:
             lines.append(
                 (f"{pair('Steps that warm up', *map(math.fsum, fact.warm_up))}{_numbers(numbers, ' of them')}.", None)
             )
+    if fact.bare:
+        lines.append((f"Idle time and copies are not compared: {fact.bare} has neither copies nor calls.", None))
     lines += _of_operators(fact)
     lines += [(f"{_of_same_work(change, fact)}.", change.query) for change in same_work]
     if fact.lone_times is not None:

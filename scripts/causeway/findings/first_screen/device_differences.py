@@ -26,6 +26,7 @@ from causeway.findings.first_screen.run_facts import (
     ALIKE,
     IDLE,
     LEAST_CLOCK,
+    MOST_ROWS,
     NOTICEABLE,
     RunFact,
     RunTables,
@@ -47,8 +48,6 @@ LOCATIONS = re.compile(
 """Columns that say where a row was measured, also as numbers."""
 MOST_LEVELS = 20
 """Values of a column of numbers up to which its rows are compared by them, as a sweep's are."""
-MOST_ROWS = 200_000
-"""Rows of a table up to which it is read whole and compared by these: a sweep has fewer."""
 MOST_PAIRED = 6
 """Columns of a table of whose pairs the levels are compared: those that differ most by themselves."""
 BY_CHANCE = 1e-3
@@ -536,7 +535,9 @@ def settings_fact(tables: RunTables, target: str, left_out: Collection[str]) -> 
             for name in (first, other)
         ]
         ranks = {name: round((shares[name] - 1) * room / (room - parts[name][1]), 9) for name in told}
-        name = max(told, key=lambda name: (ranks[name], -len("".join(levels[name][0]))), default="")
+        # of two columns with equal parts the one in round numbers was set
+        digits = {name: sum(len(level.rstrip("0")) for level in levels[name][0]) for name in told}
+        name = max(told, key=lambda name: (ranks[name], -digits[name]), default="")
         if not name or (share := shares[name] * rest / whole) < NOTICEABLE:
             break
         means = parts[name][0]

@@ -19,6 +19,7 @@ from causeway.findings.first_screen.compared import ALWAYS, PairSide, compared_r
 from causeway.findings.first_screen.counted_work import counter_facts, counter_means, peak_facts, rule_facts
 from causeway.findings.first_screen.device_differences import apart_fact, settings_fact
 from causeway.findings.first_screen.facts import DatasetFacts
+from causeway.findings.first_screen.first_steps import first_row_fact
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
 from causeway.findings.first_screen.run_facts import (
@@ -94,14 +95,7 @@ class ScreenLine:
 
     def as_json(self, dataset: str) -> dict[str, Any]:
         """Return the line as `findings.json` holds it."""
-        return {
-            "dataset": dataset,
-            "question": self.question,
-            "answer": self.answer,
-            "ns": self.ns,
-            "wins_ns": self.wins_ns,
-            "query": self.query,
-        }
+        return {"dataset": dataset} | vars(self)
 
 
 def plan(facts: DatasetFacts) -> list[ScreenLine]:
@@ -130,13 +124,17 @@ def _answers(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> l
 def _side(tables: RunTables) -> PairSide:
     steps = tables.steps_table
     rows = steps.select(["step", "duration_ns", "warm_up"]).to_pylist() if steps is not None else []
+    return _pair_side(tables.waiting, tables.operators, rows, tables.efficiency if tables.is_timed else {})
+
+
+def _pair_side(
+    waiting: Sequence[Row], operators: Sequence[Row], steps: Sequence[Row], efficiency: Mapping[str, Any]
+) -> PairSide:
+    warm_up = step_times(steps, is_warm_up=True)
+    copies = efficiency.get("copies", ())
+    parts = efficiency.get("waterfall_ns", {})
     return PairSide(
-        waiting=tables.waiting,
-        operators=tables.operators,
-        steps=step_times(rows),
-        warm_up=step_times(rows, is_warm_up=True),
-        copies=tables.efficiency["copies"] if tables.is_timed else (),
-        parts=tables.efficiency["waterfall_ns"] if tables.is_timed else {},
+        waiting=waiting, operators=operators, steps=step_times(steps), warm_up=warm_up, copies=copies, parts=parts
     )
 
 
@@ -146,15 +144,12 @@ def lines_of_pair(document: Row, rows: Sequence[Row], results: Path) -> list[tup
     for side in ("baseline", "candidate"):
         home = results / document[side]["dataset"]
         waiting, operators, steps = (home / f"{name}.parquet" for name in ("waiting", "operator_summary", "steps"))
-        step_rows = read_table(steps, "steps").to_pylist() if steps.is_file() else []
         sides.append(
-            PairSide(
-                waiting=read_rows_of_run(waiting, "waiting").to_pylist() if waiting.is_file() else (),
-                operators=read_table(operators, "operator_summary").to_pylist() if operators.is_file() else (),
-                steps=step_times(step_rows),
-                warm_up=step_times(step_rows, is_warm_up=True),
-                copies=(efficiency := _efficiency(home / "efficiency.json")).get("copies", ()),
-                parts=efficiency.get("waterfall_ns", {}),
+            _pair_side(
+                read_rows_of_run(waiting, "waiting").to_pylist() if waiting.is_file() else (),
+                read_table(operators, "operator_summary").to_pylist() if operators.is_file() else (),
+                read_table(steps, "steps").to_pylist() if steps.is_file() else (),
+                _efficiency(home / "efficiency.json"),
             )
         )
     fact = compared_runs(document, rows, sides)
@@ -363,10 +358,11 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
         if unit in NANOSECONDS:
             each = f", {_each(rows[0], NANOSECONDS[unit])} each" if len(rows) == 1 < launches else ""
             name = f"{target} " if is_table and len(tables.targets) > 1 else ""
+            beside = _beside(tables, target) if is_table else ""
             lines.append(
                 ScreenLine(
                     question=RUN,
-                    answer=f"{of}, {name}{time(total)} in all{each}; no time line, so idle time is not known.",
+                    answer=f"{of}, {name}{time(total)} in all{each}{beside}; no time line, so idle time is not known.",
                     ns=round(total),
                     query=of_table("sum(value_sum)", path),
                 )
@@ -410,6 +406,18 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
     return lines
 
 
+def _beside(tables: RunTables, target: str) -> str:
+    """Return the sums of the other targets of a table that have a unit of time, or none, as `target` has."""
+    ns = {name: NANOSECONDS.get(tables.units.get(name, "")) for name in tables.targets}
+    sums = {name: math.fsum(row["value_sum"] for row in rows) for name, rows in tables.targets.items() if rows}
+    said = [
+        f"{name} {time(total * unit) if (unit := ns[name]) else significant(total)}"
+        for name, total in sums.items()
+        if name != target and (ns[name] is None) == (ns[target] is None)
+    ]
+    return f"; {', '.join(said)} in all" if said else ""
+
+
 def _each(row: Row, ns: float) -> str:
     """Return the median and the ends of the times of a kernel's launches, whose unit is so many ns."""
     median, least, most = (time(row[f"value_{name}"] * ns) for name in ("median", "min", "max"))
@@ -418,7 +426,7 @@ def _each(row: Row, ns: float) -> str:
 
 def _is_without_kernels(rows: Sequence[Row]) -> bool:
     """Return whether rows of kernels are those of a table that names none: they may be of anything, as of epochs."""
-    return [row["name"] for row in rows] == [ALL_LAUNCHES]
+    return [row.get("name") for row in rows] == [ALL_LAUNCHES]
 
 
 def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
@@ -433,7 +441,14 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
         share = f", on average by {significant(100 * spread / total, 2)} % of it" if total else ""
         if launches and not said:
             answer = f"{target}: {count(launches)} rows deviate from their configuration's mean{share}; no time line."
+            if _is_without_kernels(rows):
+                middle, least, most = (significant(rows[0][f"value_{name}"], 3) for name in ("median", "min", "max"))
+                answer = f"{target}: {counted(launches, 'row')}, median {middle}, {least} to {most}"
+                answer += f", {significant(total)} in all{_beside(tables, target)}; no time line."
             lines.append(ScreenLine(question=RUN, answer=answer))
+        unit = tables.units.get(target, "")
+        if unit in NANOSECONDS and (first := first_row_fact(tables, target)) is not None:
+            lines.append(ScreenLine(question=OUTLIERS, answer=run_words.of_first_row(first, unit)))
         apart = apart_fact(tables, target, numbers=True)
         cause = cause_of_most(tables)
         explained = cause.row["variance_percent"] / 100 if cause is not None else 0.0
@@ -443,7 +458,6 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
         of_target = {name for name, kind in set().union(*dropped) if kind in _OF_TARGET}
         settings = settings_fact(tables, target, of_target)
         between = settings.share if settings is not None else 0.0
-        unit = tables.units.get(target, "")
         is_searched = any(search.graph["p_value"] is not None for search in tables.searches)
         # a place says more than what differs there
         if apart is not None and apart.share >= max(ALIKE * explained, between - NOTICEABLE):

@@ -30,6 +30,8 @@ LAUNCHING_NS = 500_000
 """Idle time before a launch up to which it may be that of launching; a longer one is a pause."""
 ALIKE = 0.95
 """Fewest repeats of a launch sequence, and the least share of them that is alike, that are said."""
+MOST_ROWS = 200_000
+"""Rows of a table up to which it is read whole and compared by these: a sweep has fewer."""
 MOST_LAUNCHES = 20_000_000
 """Launches of a dataset up to which single ones, or their calls, are looked at in their order."""
 LEAST_CLOCK = 0.02

@@ -233,7 +233,11 @@ class JsonReader(AmdReader):
         ids = [info.get("kernel_id") for info in infos]
         unknown = {"name": None}
         symbols = [names.kernels.get(key if isinstance(key, int) else None, unknown) for key in ids]
-        kernel_names = [symbol["name"] or "" for symbol in symbols]
+        # some tools repeat the name at the launch, and leave the symbols out
+        kernel_names = [
+            symbol["name"] or (name if isinstance(name := info.get("kernel_name"), str) else "")
+            for symbol, info in zip(symbols, infos, strict=True)
+        ]
         columns = {
             "number": self.sink.integers(info.get("dispatch_id") for info in infos),
             "kernel": self.events.kernels(kernel_names),

@@ -79,3 +79,25 @@ def are_json_lines(head: bytes) -> bool:
         return False
     is_plain = isinstance(first, dict) and not any(isinstance(cell, list | dict) for cell in first.values())
     return is_plain and rest.startswith(b"{")
+
+
+def json_rows(path: Path) -> bytes | None:
+    """Return the objects of a JSON document, of its list, its members or the longest list or members among these, as
+    lines; None where there are not two that share a field, with a number in the first, or in more than `BLOCK_BYTES`.
+    """
+    text = first_bytes(path, BLOCK_BYTES + 1)
+    try:
+        document = json.loads(text.removeprefix(b"\xef\xbb\xbf")) if len(text) <= BLOCK_BYTES else None
+    except (ValueError, RecursionError):
+        return None
+    parts = [document, *document.values()] if isinstance(document, dict) else [document]
+    lists = [list(part.values()) if isinstance(part, dict) else part for part in parts]
+    rows = max((rows for rows in lists if isinstance(rows, list) and _are_rows(rows)), key=len, default=None)
+    return None if rows is None else b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def _are_rows(rows: list) -> bool:
+    if len(rows) < 2 or not all(isinstance(row, dict) for row in rows):
+        return False
+    has_number = any(isinstance(cell, int | float) for cell in rows[0].values())
+    return has_number and bool(set.intersection(*map(set, rows)))

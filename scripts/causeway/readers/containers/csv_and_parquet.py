@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.constants import MOST_COLUMNS
+from causeway.readers.common.files import are_json_lines, head_of, json_rows
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.containers.csv_lines import MendedCsv, has_odd_quotations
 from causeway.readers.containers.parquet_sizes import check_sizes
@@ -69,7 +70,7 @@ class PlainCsv:
         with open(path, "rb") as handle:
             handle.seek(-1, io.SEEK_END)
             self.unfinished = handle.read(1) not in b"\r\n"
-        self._fixed = {index for index, name in enumerate(self.columns) if name in as_text}
+        self._fixed = {index for index, name in enumerate(self.columns) if {name, target_name(name)} & set(as_text)}
         self._numbers: set[int] = set(range(len(self.columns))) - self._fixed
         self._find_numbers()
         self.numeric = {self.columns[index] for index in self._numbers}
@@ -197,6 +198,15 @@ def csv_header(path: Path, source: str) -> tuple[list[str], str, int]:
     return columns, delimiter, comments + 1
 
 
+def target_name(name: str) -> str:
+    """Return how a setting calls a column: by its name, or with what no name of a target may hold as one sign.
+
+    >>> target_name("gpu_ms"), target_name("Run 1 (ms)")
+    ('gpu_ms', 'Run_1_ms')
+    """
+    return re.sub(r"[^A-Za-z0-9_.]+", "_", name).strip("_")
+
+
 def _check_width(source: str, columns: int) -> None:
     if columns > MOST_COLUMNS:
         raise ExportError(
@@ -285,7 +295,8 @@ class PlainParquet:
 
 
 class PlainJsonLines(PlainParquet):
-    """A file of one JSON object a line, of which the first block shows all fields; arguments as of `PlainParquet`.
+    """A file of one JSON object a line, of which the first block shows all fields, or a document with rows as of
+    `json_rows`; arguments as of `PlainParquet`.
 
     Raises
     ------
@@ -297,7 +308,8 @@ class PlainJsonLines(PlainParquet):
         self.source = source
         self.path = path
         self.size = path.stat().st_size
-        self._whole = _bytes_of_whole_lines(path, self.size)
+        self._rows = None if are_json_lines(head_of(path)) else json_rows(path)
+        self._whole = _bytes_of_whole_lines(path, self.size) if self._rows is None else self.size
         self.unfinished = self._whole < self.size
         if self.unfinished:
             self.failure = ExportError(
@@ -330,7 +342,8 @@ class PlainJsonLines(PlainParquet):
 
     def _opened(self) -> pa.RecordBatchReader:
         fields = pajson.ParseOptions(explicit_schema=self._schema, unexpected_field_behavior="infer")
-        lines = pa.OSFile(str(self.path)).get_stream(0, self._whole)
+        rows = self._rows
+        lines = pa.OSFile(str(self.path)).get_stream(0, self._whole) if rows is None else pa.BufferReader(rows)
         return pajson.open_json(lines, pajson.ReadOptions(block_size=BLOCK_BYTES, use_threads=False), fields)
 
     def _unreadable(self, error: Exception) -> ExportError:

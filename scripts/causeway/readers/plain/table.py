@@ -20,11 +20,12 @@ from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import suppress_unless_of_the_machine
 from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.files import are_json_lines, first_bytes, head_of
+from causeway.readers.common.files import first_bytes, head_of
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.known_contents import known_content
 from causeway.readers.common.options import Options
-from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainJsonLines, PlainParquet, csv_header
+from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainJsonLines, PlainParquet, csv_header, target_name
+from causeway.readers.detect import detect
 from causeway.readers.sink.counter_table import TAKEN, metric_field
 from causeway.readers.sink.distinct import mapped_texts
 from causeway.readers.sink.records import CounterRows
@@ -34,35 +35,45 @@ TELEMETRY_ADVICE = "Name it in a sheet of telemetry (docs/telemetry.md), beside 
 
 MOST_TARGETS = 3
 """Columns that are measured in a table where no setting names them: each is explained by jobs of its own."""
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})|[^A-Za-z0-9.]+")
+"""What stands between the words of a column's name: `TimeMs`, `Run1 (ms)` and `time_ms` hold a unit each."""
 _DURATION = re.compile(
-    r"(?!.*(?<!re)(?:start|stamp)(?:_time)?_(?:[num]?s|sec|seconds)$)(?:[A-Za-z_][A-Za-z0-9_.]*_)?(?:duration|time|latency|elapsed|runtime)_(?:[num]?s|sec|seconds)",
-    re.IGNORECASE | re.ASCII,
+    r"(?!.*(?<!re)(?:start|stamp)(?:_time)?_(?:[num]?s|sec|seconds)$)"
+    r"(?:[a-z][a-z0-9_.]*_)?(?:duration|time|latency|elapsed|runtime)_(?:[num]?s|sec|seconds)"
 )
 """Names of columns that hold how long something took, and in which unit."""
+_OF_LEVEL = r"_(?:mean|avg|average|median|min|max|p\d+)"
 _IN_UNIT = re.compile(
     r"(?!(?:.*_)?(?:start|stamp|ts|at|epoch|begin|end|delay|window)_)"
-    r"(?:[A-Za-z]\w*_)?(?<!per_)(?:[num]s|(?:nano|micro|milli)?seconds)(?:_per_\w+)?",
-    re.IGNORECASE | re.ASCII,
+    r"(?:(?:[a-z]\w*_)?(?<!per_)(?:[num]s|(?:nano|micro|milli)?seconds)"
+    r"(?:_per_\w+|" + _OF_LEVEL + r")?"
+    r"|(?:[a-z]\w*_)?(?:total|mean|avg|median|wall|kernel|gpu|cpu|compute|exec\w*|run)_s(?:ec)?)",
+    re.ASCII,
 )
 """Names of columns that end in a unit of time, or in one per run or iteration, and name no time of day and no setting,
 which are taken for durations where nothing is named as one.
 """
 _TIMED = re.compile(
-    r"(?:[A-Za-z]\w*_)?(?:latency|runtime|duration|(?:gpu|cuda|hip|kernel|device|cpu|exec\w*|run|step|iter\w*|inference|total|avg|mean|median)_time)",
-    re.IGNORECASE | re.ASCII,
+    r"(?!(?:.*_)?(?:start|begin|end|date|sim\w*|steps?|limit|zone|bin|window|index|delay|unix|epoch|local|event|stamp|wall|clock)(?:_|$))"
+    r"(?:[a-z]\w*_)?(?:latency|runtime|duration|elapsed|time)(?:_[a-z]+)?",
+    re.ASCII,
 )
-"""Names of columns without a unit that say what was timed: `time` alone may be a time of day."""
-_STATISTIC = re.compile(r"(?:^|_)(?:std|stdev|stddev|stderr|sem|var|ci|min|max|best|worst|p\d+)(?:_|$)", re.IGNORECASE)
+"""Names of columns without a unit that say what was timed."""
+_CLOCK = "time"
+"""A name of a column that may be a time of day, or since the start: it is one where its values only grow."""
+_OF_HOST = re.compile(r"(?:^|_)(?:cpu|host|serial|sequential)(?:_|$)")
+"""Names of what was timed on the host, which is told behind what was timed on a GPU."""
+_STATISTIC = re.compile(r"(?:^|_)(?:std(?:ev|dev|err)?|sem|var|ci|(?:min|max)(?:imum)?|best|worst|p\d+)(?:_|$)")
 """Names of a spread, or of an end, which say less than the mean or the whole beside them."""
 _NOT_MEASURED = re.compile(
     r"(?:^|_)(?:(?:low|high)(?=_[a-z]+$)|q[13]|iqr|mad|err(?:or)?|prev(?:ious)?|next(?!_token)|target|last|arrival|heartbeat|poll(?:ing)?|interval|period"
-    r"|timeout|deadline|slo|timestamp|uptime)(?:_|$)",
-    re.IGNORECASE,
+    r"|timeout|deadline|slo|timestamp|uptime)(?:_|$)"
 )
 """Names of settings, times of day and statistics, which no duration of the row is, whatever their unit."""
 UNITS = {"sec": "s", "seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
-RENAME = "Rename them; if the first line holds values, write a header above it."
+RENAME = "Rename them."
+WRITE_HEADER = "Write a header above it, with duration_ms (or another unit) over what was measured."
 _TIME = re.compile(
     r"(?!.*(?:start|stamp|pct|percent|%|(?:bytes|tok|tokens|per)_s(?:ec)?$)).*(?:time|duration|latency|elapsed|(?:^|_)(?:[numµ]s|[num]?sec)(?:_|$)|_s$)",
     re.IGNORECASE,
@@ -74,14 +85,12 @@ ORDERED_ROWS = 1 << 15
 
 
 def probe(path: Path) -> bool:
-    """Return whether the file is Parquet, or text that is no JSON but lines of objects."""
+    """Return whether the file is Parquet, or text that is no JSON without rows."""
     head = head_of(path)
     line = head.lstrip(b"\r\n").split(b"\n", 1)[0]
-    return (
-        head.startswith(b"PAR1")
-        or are_json_lines(head)
-        or (bool(head) and b"\x00" not in line and not head.startswith((b"SQLite", b"\x89HDF", b"{", b"[")))
-    )
+    if head.startswith((b"PAR1", b"{", b"[")):
+        return detect(path) == "table"
+    return bool(head) and b"\x00" not in line and not head.startswith((b"SQLite", b"\x89HDF"))
 
 
 def _plain(path: Path) -> type[PlainCsv | PlainParquet]:
@@ -89,38 +98,62 @@ def _plain(path: Path) -> type[PlainCsv | PlainParquet]:
     head = first_bytes(path)
     if head.startswith(b"PAR1"):
         return PlainParquet
-    return PlainJsonLines if are_json_lines(head) else PlainCsv
+    return PlainJsonLines if head.startswith((b"{", b"[")) else PlainCsv
 
 
 def duration_columns(path: Path, targets: Sequence[str]) -> list[str]:
     """Return the columns of a table that are named as durations, with what was timed and its unit, else with either, in
-    the table's order; of several statistics means, medians and wholes, and none of text beside one of numbers. None
-    where one of `targets` is there, or where the file cannot be read: the reader says why.
+    the table's order, those of the host last, as targets are called; of several statistics means, medians and wholes,
+    and none of text beside one of numbers. None where one of `targets` is there, or where the file cannot be read: the
+    reader says why.
     """
     columns: list[str] = []
     numeric: set[str] = set()
+    held: dict[str, list[float]] = {}
     with suppress_unless_of_the_machine(OSError, pa.ArrowInvalid, csv.Error, ExportError):
         if (reader := _plain(path)) is PlainCsv:
             columns, delimiter, above = csv_header(path, path.name)
             first = head_of(path).decode("utf-8", "replace").splitlines()[above:]
             rows = csv.reader(first, delimiter=delimiter)  # enough to see what a column holds
-            cells = (cell for row in rows for cell in zip(columns, row, strict=False))
-            numeric = {name for name, cell in cells if _float(cell) is not None}
+            for cells in rows:
+                for name, cell in zip(columns, cells, strict=False):
+                    if (value := _float(cell)) is not None:
+                        held.setdefault(name, []).append(value)
+            numeric = set(held)
         else:
             table = reader(path, path.name, (), ())
             columns = table.columns
             numeric = table.numeric
-    if set(targets) & set(columns):
+            block = next(table.blocks(), (0, {}))[1]
+            held = {name: numbers(block[name]).drop_null().to_pylist() for name in numeric if _words(name) == _CLOCK}
+    if {*targets} & {*columns, *map(target_name, columns)}:
         return []
+    columns = [name for name in columns if _words(name) != _CLOCK or not _only_grow(held.get(name, []))]
     return _durations([name for name in columns if name in numeric]) or _durations(columns)
 
 
+def _only_grow(values: list[float]) -> bool:
+    """Return whether no value is below the one before it; the last may be cut."""
+    return values[:-1] == sorted(values[:-1])
+
+
+def _words(name: str) -> str:
+    """Return the words of a column's name; none of one in other letters.
+
+    >>> _words("TimeMs"), _words("kernel time (µs)"), _words("GPUTime"), _words("SMs")
+    ('time_ms', 'kernel_time_us', 'gpu_time', 'sms')
+    """
+    name = name.replace("µ", "u").replace("\u03bc", "u")
+    return _WORDS.sub("_", name).strip("_").lower() if name.isascii() else ""
+
+
 def _durations(columns: Sequence[str]) -> list[str]:
-    """Return those columns that are named as durations, by the strictest form that one has."""
-    timed = [name for name in columns if not _NOT_MEASURED.search(name)]
-    named = ([name for name in timed if form.fullmatch(name)] for form in (_DURATION, _IN_UNIT, _TIMED))
+    """Return those columns that are named as durations, by the strictest form that one has, as targets are called."""
+    timed = {name: words for name in columns if not _NOT_MEASURED.search(words := _words(name))}
+    named = ([name for name, words in timed.items() if form.fullmatch(words)] for form in (_DURATION, _IN_UNIT, _TIMED))
     durations = next(filter(None, named), [])
-    return [name for name in durations if not _STATISTIC.search(name)] or durations
+    durations = [name for name in durations if not _STATISTIC.search(timed[name])] or durations
+    return [target_name(name) for name in sorted(durations, key=lambda name: bool(_OF_HOST.search(timed[name])))]
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -133,7 +166,8 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     """
     rules = column_map("table")
     table = _plain(path)(path, options.source, rules["missing"], {*options.targets, "kernel", "configuration"})
-    is_measured = bool(set(options.targets) & set(table.columns) or _durations(table.columns))
+    others = [name for name in table.columns if _words(name) != _CLOCK]
+    is_measured = bool(set(options.targets) & set(table.columns) or _durations(others))
     if not is_measured and (content := known_content("contents", head_of(path))):
         raise ExportError(options.source, content["found"], "a measured value per row", content["advice"])
     TableReader(table, sink, options).read()
@@ -146,7 +180,7 @@ class TableReader:
         self.table = table
         self.sink = sink
         self.options = options
-        self.targets = [name for name in options.targets if name in table.columns]
+        self.targets = [raw for name in options.targets for raw in table.columns if name in (raw, target_name(raw))]
         names = column_map("table")["columns"]
         self.raw_name = {ours: raw for raw, ours in names.items() if raw in table.columns and raw not in self.targets}
         self.rows = self.invalid = 0
@@ -161,19 +195,16 @@ class TableReader:
             As of `read` of this module.
         """
         columns = self.table.columns
+        if 2 * sum(_float(name) is not None for name in columns) > len(columns):
+            raise self._error("its first line holds values, no names of columns", "a header", WRITE_HEADER)
         twice = sorted(name for name, count in Counter(columns).items() if count > 1)
         if twice:
             raise self._error(f"columns occur twice: {', '.join(twice[:5])}", "a header with distinct names", RENAME)
         if not self.targets:
-            if 2 * sum(_float(name) is not None for name in columns) > len(columns):
-                raise self._error("its first line holds values, no names of columns", "a header", RENAME)
             wanted = " or ".join(self.options.targets)
             have = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
-            plain = [name for name in columns if name.isprintable() and not set(name) & {"'", '"', "\\"}]
-            name = next((name for name in plain if name in self.table.numeric and _TIME.match(name)), "COLUMN")
-            advice = f"Rename the column, or name it: `causeway run FILE --set targets.tables=[{name}]`."
-            if not (name.isascii() and name.isidentifier()):  # no name of a target
-                advice = f'Rename the column that was measured ("{name}"?), as to duration_us, which is then read.'
+            name = next((name for name in columns if name in self.table.numeric and _TIME.match(name)), "COLUMN")
+            advice = f"Rename the column, or name it: `causeway run FILE --set targets.tables=[{target_name(name)}]`."
             if tool := _telemetry(columns):
                 advice += f" Is it telemetry of {tool}? {TELEMETRY_ADVICE}"
             raise self._error(
@@ -240,7 +271,7 @@ class TableReader:
         self.columns: dict[str, str] = {}
         for name in self.table.columns:
             if name not in special:
-                column = name or "unnamed"
+                column = (target_name(name) if name in self.targets else name) or "unnamed"
                 while column in taken:
                     column += "_2"
                 if column != name:
@@ -325,11 +356,11 @@ def _unit(name: str) -> str:
 
     >>> _unit("duration_ns"), _unit("latency_us"), _unit("Time_SEC"), _unit("y"), _unit("tokens_per_sec")
     ('ns', 'us', 's', '', '')
-    >>> _unit("seconds"), _unit("mean_microseconds"), _unit("ns_per_iter")
-    ('s', 'us', 'ns')
+    >>> _unit("seconds"), _unit("mean_microseconds"), _unit("ns_per_iter"), _unit("ms_median"), _unit("Run1 (ms)")
+    ('s', 'us', 'ns', 'ms', 'ms')
     """
-    unit = r"(?:^|(?<!_per)_)([num]s|(?:nano|micro|milli)?seconds|s(?:ec)?(?!_))(?:_per_\w+)?$"
-    ending = re.search(unit, name.lower())
+    unit = r"(?:^|(?<!_per)_)([num]s|(?:nano|micro|milli)?seconds|s(?:ec)?(?!_))(?:_per_\w+|" + _OF_LEVEL + r")?$"
+    ending = re.search(unit, _words(name))
     return UNITS.get(ending[1], ending[1]) if ending else ""
 
 

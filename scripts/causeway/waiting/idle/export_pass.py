@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from causeway.core.codes import MIGRATED_BY_HOST, MIGRATIONS
+from causeway.core.codes import MIGRATED_BY_HOST, MIGRATIONS, NO_CALLS
 from causeway.events.device_events import UNKNOWN
 from causeway.events.event_blocks import CHUNK_ROWS, GPU_TABLES, Block
 from causeway.events.few_values import RowNumbers, few_distinct
@@ -260,7 +260,7 @@ class ExportPass:
         self.streams = RowNumbers()
         self.states = DeviceStates()
         self.totals = IdleSums(steps)
-        self._no_call = reason_words.NO_CORRELATION if (folder / "calls.parquet").is_file() else reason_words.NO_CALLS
+        self._no_call = reason_words.NO_CORRELATION if (folder / "calls.parquet").is_file() else NO_CALLS
         self._pieces = np.empty((FIRST_PIECES, len(PIECE)), np.int64)
 
     def limit_to(self, bound: int) -> None:

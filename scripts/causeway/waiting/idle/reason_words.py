@@ -19,7 +19,6 @@ NAMES = tuple(WAITING_REASONS)
 ) = range(len(NAMES))
 """Numbers of the reasons, in the order of `WAITING_REASONS`."""
 
-NO_CALLS = "the export has no runtime calls"
 NO_CORRELATION = "no call is correlated with the work that ended the gap"
 NOT_RECORDED = HOST_CODE
 NO_THREAD = NO_LAUNCHER

@@ -12,7 +12,7 @@ from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan_of_pair
 
 
-def lines_of(**changes):
+def lines_of(sides=None, **changes):
     document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
     document |= {"operators": None, "matches": []}
     side = {"devices": [{"name": "NVIDIA H100", "number": 2}], "span_ns": 928 * 10**6}
@@ -34,7 +34,7 @@ def lines_of(**changes):
         row | {"metric": name, "baseline_value": one, "candidate_value": other, "change_percent": change}
         for name, (one, other, change) in values.items()
     ]
-    sides = {
+    sides = sides or {
         "a": tables(dataset="a", waiting=[made.wait(184, detail="data loader: next"), made.wait(90)]),
         "b": tables(dataset="b", waiting=[made.wait(77)]),
     }
@@ -46,7 +46,9 @@ def lines_of(**changes):
 
 def fact_of_kernels():
     fact = {"models": ("2 x GPU",) * 2, "changes": (), "operators": (), "calls": (), "exposed": (), "has_repeats": True}
-    return SimpleNamespace(**fact, tables=None, amount=Amount(), details={}, tails=(), former={}, lone_times=None)
+    return SimpleNamespace(
+        **fact, tables=None, amount=Amount(), details={}, tails=(), former={}, lone_times=None, bare=""
+    )
 
 
 def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_reasons_side_by_side():
@@ -438,3 +440,17 @@ def test_of_equal_tables_that_nothing_changed_is_told():
         "No change beyond noise, of 2 kernels, fft most: +0.20 % [−0.30, +0.70] with equal rows; median 100 ns to 100 ns, p99"
         " 110 ns to 111 ns."
     ]
+
+
+def test_idle_time_and_copies_of_kernels_alone_are_not_compared():
+    """The same kernels, exported without copies and calls, were told to copy less and to be idle for longer."""
+    copy = {"direction": "host to device", "bytes": 10, "sized_ns": 5}
+    with_copies = tables(
+        dataset="a", waiting=[made.wait(90)], efficiency={"why": None, "copies": [copy], "waterfall_ns": {}}
+    )
+    alone = made.wait(140, "unknown", "the export has no runtime calls")
+    for copies, is_told in (([], True), ([copy], False)):
+        bare = tables(dataset="b", waiting=[alone], efficiency={"why": None, "copies": copies, "waterfall_ns": {}})
+        said = lines_of(sides={"a": with_copies, "b": bare})
+        assert ("Idle time and copies are not compared: b has neither copies nor calls." in said) == is_told
+        assert any(line.startswith("Idle, all") for line in said) != is_told

@@ -9,11 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 from first_screen_samples import tables
 
+from causeway.core.codes import ALL_LAUNCHES
 from causeway.findings.first_screen import device_differences
 from causeway.findings.first_screen.device_differences import ApartFact
 from causeway.findings.first_screen.facts import DatasetFacts
+from causeway.findings.first_screen.first_steps import first_row_fact
 from causeway.findings.first_screen.plan import plan
-from causeway.findings.first_screen.words import work_words
+from causeway.findings.first_screen.words import run_words, work_words
 
 
 def of_sweep(folder, value, dropped=(), searches=(), **columns):
@@ -102,7 +104,7 @@ def test_columns_that_give_the_measured_value_are_said_to_be_left_out(tmp_path):
     ]
     said = of_sweep(tmp_path, lambda size, host, run: float(size + run), dropped)
     assert any(
-        line.endswith("rate gives y exactly, at most with one other column: computed from it, or its cause.")
+        line.endswith("rate gives nearly all of y, at most with one other column: computed from it, or its cause.")
         for line in said
     )
 
@@ -168,3 +170,77 @@ def test_pairs_of_few_columns_are_compared_and_numbers_of_few_rows(tmp_path, mon
     assert (len(groups), sum(len(group) > 1 for group in groups)) == (8 + 15, 15)
     monkeypatch.setattr(device_differences, "MOST_ROWS", 255)
     assert device_differences._apart(path, "y", numbers=True) == []
+
+
+def test_of_columns_with_equal_parts_the_one_in_round_numbers_is_told(tmp_path):
+    """Neurons of a network and what they sent have the same parts; the latter was told, as its numbers are shorter."""
+    said = of_sweep(
+        tmp_path,
+        lambda size, host, run: size + 20.0 * host + run,
+        neurons=lambda size, host, run: size / 256 * 1000.0,
+        sent=lambda size, host, run: size / 256 * 125.0,
+        size=lambda size, host, run: 0.0,
+    )
+    assert said[0].startswith("y by neurons: median ")
+
+
+def first_row(folder, values, **columns):
+    """Return the first row that is told of a table in ms with these columns."""
+    numbers = list(range(len(values)))
+    columns = {"launch": numbers, "start_ns": numbers, "configuration": [0] * len(values), "y_ms": values} | columns
+    pq.write_table(pa.table(columns), folder / "counters.parquet")
+    return first_row_fact(SimpleNamespace(folders=[folder], targets={"y_ms": []}), "y_ms")
+
+
+USUAL = [1.2, 1.25, 1.21, 1.19, 1.22, 1.2, 1.18]
+
+
+def test_a_first_row_that_takes_far_longer_than_its_like_is_told(tmp_path):
+    """The first of 14 rows loads the library; rows of the other size take long by themselves."""
+    sizes = [1.0] * 8 + [64.0] * 8
+    runs = [float(run) for run in range(8)] * 2
+    fact = first_row(
+        tmp_path, [212.0, *USUAL, *[46.0] * 8], size=sizes, run=runs, rate=[0.0, *range(29, 22, -1), *range(8)]
+    )
+    assert (fact.value, fact.usual, fact.alike) == (212.0, np.median(USUAL), 7)
+    assert fact.share == pytest.approx(212 / (212 + sum(USUAL) + 8 * 46))
+    assert run_words.of_first_row(fact, "ms") == (
+        "The first row takes 212 ms, the 7 others with its settings 1.2 ms at the median: warm-up may be in it,"
+        f" {100 * fact.share:.0f} % of the time of all rows."
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "columns"),
+    [
+        (11.0, {}),
+        (212.0, {"impl": ["cpu", *["gpu"] * 7]}),
+        (212.0, {"impl": [f"m{n}" for n in range(8)]}),
+        (212.0, {"n": [float(10 ** (9 - n)) for n in range(8)]}),
+        (212.0, {"threads": [float(16**n) for n in range(8)]}),
+        (212.0, {"n": [8e6, 3.0, 9e4, 17.0, 2e5, 66.0, 4e3, 5.0]}),
+        (212.0, {"level": [float(n) for n in range(8)]}),
+    ],
+)
+def test_a_first_row_of_its_own_settings_is_no_warm_up(tmp_path, first, columns):
+    assert first_row(tmp_path, [first, *USUAL], run=[float(n) for n in range(8)]) is not None or first == 11.0
+    assert first_row(tmp_path, [first, *USUAL], **columns) is None
+
+
+def test_all_measured_columns_are_told_with_their_time(tmp_path):
+    """Of a table with the time of a GPU and of a CPU, or of parts of a step, the first was told alone."""
+    row = {"launches": 4, "target_sum": 1.0, "name": ALL_LAUNCHES, "value_median": 2.0, "value_min": 1.0}
+    row |= {"value_max": 9.0}
+    given = replace(
+        tables(efficiency={}, units={"gpu_ms": "ms", "cpu_s": "s", "rate": ""}, folders=[tmp_path]),
+        targets={name: [row | {"value_sum": 14.0}] for name in ("gpu_ms", "cpu_s", "rate")},
+        capabilities=[{"kind": "table", "tables": {}, "values": {}}],
+    )
+    said = [line.answer for line in plan(DatasetFacts(given)) if line.question == "Run"]
+    assert said == [
+        "4 rows, gpu_ms 14 ms in all, median 2 ms, 1 ms to 9 ms each; cpu_s 14 s in all;"
+        " no time line, so idle time is not known."
+    ]
+    given = replace(given, units={}, targets=dict.fromkeys(("cg_time", "sor_time"), given.targets["gpu_ms"]))
+    (said,) = (line.answer for line in plan(DatasetFacts(given)) if line.question == "Run")
+    assert said == "cg_time: 4 rows, median 2, 1 to 9, 14 in all; sor_time 14 in all; no time line."

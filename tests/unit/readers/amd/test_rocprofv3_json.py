@@ -250,6 +250,18 @@ def test_a_kernel_with_its_truncated_name_alone_is_named(tmp_path):
     assert Read(path, tmp_path / "t").kernels.column("name").to_pylist() == ["scale"]
 
 
+def test_a_kernel_that_its_launch_alone_names_is_named(tmp_path):
+    info = {"kernel_id": 7, "kernel_name": "scale"}
+    dispatches = [
+        {"start_timestamp": 10, "end_timestamp": 20, "dispatch_info": info},
+        {"start_timestamp": 30, "end_timestamp": 40, "dispatch_info": info | {"kernel_name": 3}},
+    ]
+    process = {"kernel_symbols": [], "buffer_records": {"kernel_dispatch": dispatches}}
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({"rocprofiler-sdk-tool": [process]}))
+    assert sorted(Read(path, tmp_path / "t").kernels.column("name").to_pylist())[-1] == "scale"
+
+
 NOTHING = ["{", '{"rocprofiler-sdk-tool"', '{"rocprofiler-sdk-tool": 3}', '{"rocprofiler-sdk-tool": []}']
 NOTHING += [
     '{"rocprofiler-sdk-tool": [{"buffer_records": 1, "agents": {}}]}',

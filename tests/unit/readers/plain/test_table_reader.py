@@ -1,5 +1,7 @@
 """Plain tables: columns, types, order, odd values, refusals; CSV and Parquet alike."""
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -192,7 +194,7 @@ def test_thousands_of_columns(tmp_path):
     ("text", "columns"),
     [
         ("# of ncu, one run\n# means\ny,x,z\n1,2,3\n", ["x", "y", "z"]),
-        ("# a, b\n#y,x\n1,2\n", None),
+        ("# a, b\n#y,x\n1,2\n", ["x", "y"]),
         ("#id,y\n1,2\n", ["#id", "y"]),
     ],
 )
@@ -213,17 +215,14 @@ def test_lines_with_a_sign_above_the_header_are_comments(tmp_path, text, columns
         ("n,run_ns", "targets.tables=[run_ns]"),
         ("B,H,S,per_iter_us", "targets.tables=[per_iter_us]"),
         ("pct_of_gpu_time,total_ms_before", "targets.tables=[total_ms_before]"),
-        ("Start Time(us),Task Duration(us)", '("Task Duration(us)"?)'),
-        ("Time,kernel time (ms)\n13:32:39,2", '("kernel time (ms)"?)'),
+        ("Start Time(us),Task Duration(us)", "targets.tables=[Task_Duration_us]"),
+        ("Time,kernel time (ms)\n13:32:39,2", "targets.tables=[kernel_time_ms]"),
     ],
 )
 def test_the_column_that_may_be_meant_is_named(tmp_path, header, choice):
     text = header if "\n" in header else f"{header}\n{'1,' * header.count(',')}1"
     advice = read(tmp_path, f"{text}\n").error["advice"]
-    if "?" in choice:  # no target can be called so: `--set` with such a name was refused
-        assert advice == f"Rename the column that was measured {choice}, as to duration_us, which is then read."
-    else:
-        assert advice == f"Rename the column, or name it: `causeway run FILE --set {choice}`."
+    assert advice == f"Rename the column, or name it: `causeway run FILE --set {choice}`."
 
 
 @pytest.mark.parametrize("column", ["kernel", "kernel_name", "Kernel_Name", "KernelName", "Kernel Name"])
@@ -250,11 +249,20 @@ SETTINGS_AND_STAMPS = (
         ("start_time_ns,duration_ns", ["duration_ns"]),
         ("startup_time_ms,n", ["startup_time_ms"]),
         ("stamp_time_ns,n", []),
-        ("kernel,Duration (us)", []),
+        ("kernel,Duration (us)", ["Duration_us"]),
+        ("BlockSize,NumSMs,TimeMs", ["TimeMs"]),
+        ("SMs,FLOPs,VMs", []),
+        ("Dataset Size,Pandas Time (s),cuDF Time (µs)", ["Pandas_Time_s", "cuDF_Time_s"]),
+        ("cpu_average_ms,gpu_average_ms", ["gpu_average_ms", "cpu_average_ms"]),
+        ("layer,ms_median,ms_min,gflops", ["ms_median"]),
+        ("queues,total_s,gb_per_s", ["total_s"]),
+        ("layout,time_read,time_step,time_limit", ["time_read"]),
+        ("N,cg_time,sor_time,sim_time", ["cg_time", "sor_time"]),
+        ("Nodes,CommTime,CompTime,EndTime", ["CommTime", "CompTime"]),
         ("host,batch,step_ms", ["step_ms"]),
         ("model,size,seconds", ["seconds"]),
         ("name,mean_microseconds,tflops", ["mean_microseconds"]),
-        ("gpu_ms,cpu_ms", ["gpu_ms", "cpu_ms"]),
+        ("cpu_ms,gpu_ms", ["gpu_ms", "cpu_ms"]),
         ("timeout_ms,pcie_bytes_s", []),
         *((f"n,{name}", []) for name in SETTINGS_AND_STAMPS),
         ("method,ns_per_run", ["ns_per_run"]),
@@ -309,7 +317,8 @@ def test_all_targets_without_a_number_are_named(tmp_path):
     [
         ("255.979,241.5,k\n223.5,232.5,k\n", "its first line holds values, no names of columns"),
         ("phase,pcie_tx_bytes_s\na,1\n", "targets.tables=[COLUMN]"),
-        ("phase,größe_ms\na,1\n", 'Rename the column that was measured ("größe_ms"?)'),
+        ("phase,größe_ms\na,1\n", "targets.tables=[gr_e_ms]"),
+        ("100,100,95\n200,100,96\n", "Write a header above it, with duration_ms"),
     ],
 )
 def test_a_table_without_header_or_without_a_time_says_so(text, says, tmp_path):
@@ -355,3 +364,60 @@ def test_fields_of_json_lines_that_are_null_or_whole_at_first_are_read(tmp_path,
     path.write_text('{"y": 1, "host": null}\n' * 9 + '{"y": 1.5, "host": "a"}\n')
     rows = Read(path, tmp_path / "t", form="table").counters.to_pydict()
     assert (rows["y"], rows["host"]) == ([1.0] * 9 + [1.5], [None] * 9 + ["a"])
+
+
+LAUNCHES = [
+    {"kernel": "a", "grid": [8, 1, 1], "duration_us": 1.5},
+    {"kernel": "b", "grid": [8, 1, 1], "duration_us": 2},
+]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        LAUNCHES,
+        {"gpu": "A100", "results": LAUNCHES},
+        {"cache": {"8,1": LAUNCHES[0], "8,2": LAUNCHES[1]}, "keys": ["a"]},
+    ],
+)
+def test_rows_of_a_json_document_are_a_table(document, tmp_path):
+    """A list of launches, results of a benchmark and the cache of a tuner were of no known format."""
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(document, indent=1))
+    assert (detect(path), table.duration_columns(path, ("y",))) == ("table", ["duration_us"])
+    export = Read(path, tmp_path / "t", form="table", targets=("duration_us",))
+    assert export.counters.column("duration_us").to_pylist() == [1.5, 2.0]
+    assert export.kernels.column("name").to_pylist() == ["a", "b"]
+    assert export.count("unusable_columns") == 1
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [],
+        [1, 2],
+        [{"a": "x"}, {"a": "y"}],
+        {"config": {"n": 1}, "metrics": {"t": 2}},
+        {"a": [{"n": 1}]},
+        [{"n": 1}, {"m": 1}],
+    ],
+)
+def test_a_json_document_without_rows_is_no_table(document, tmp_path):
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(document))
+    assert detect(path) is None
+
+
+@pytest.mark.parametrize(("times", "columns"), [("3 5 4 2", ["Time"]), ("0 1 2 3", []), ("2 2 2 2", [])])
+def test_a_column_time_is_measured_unless_it_only_grows(times, columns, tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("format,Time\n" + "".join(f"csr,{time}\n" for time in times.split()))
+    assert table.duration_columns(path, ("y",)) == columns
+
+
+def test_a_target_is_called_by_a_column_without_what_no_name_may_hold(tmp_path):
+    """Columns with a unit in brackets could not be named by a setting and had to be renamed."""
+    export = read(tmp_path, "size,Run 1 (ms)\n8,2\n16,x\n", targets=("Run_1_ms",))
+    assert export.capabilities["values"] == {"size": "", "Run_1_ms": "ms"}
+    assert export.counters.column("Run_1_ms").to_pylist() == [2.0, None]
+    assert (export.count("no_target"), export.count("not_a_number")) == (1, 1)

@@ -178,7 +178,9 @@ def of_leaked(columns: Sequence[str], target: str) -> str:
     named = ", ".join(record_of(column).label for column in columns[:MOST_SETTINGS])
     more = f" and {len(columns) - MOST_SETTINGS} more" if len(columns) > MOST_SETTINGS else ""
     verb = "gives" if len(columns) == 1 else "give"
-    return f"{named}{more} {verb} {target} exactly, at most with one other column: computed from it, or its cause."
+    return (
+        f"{named}{more} {verb} nearly all of {target}, at most with one other column: computed from it, or its cause."
+    )
 
 
 def _clock(clock: tuple[str, float, float] | None) -> str:
