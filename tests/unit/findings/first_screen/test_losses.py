@@ -205,6 +205,13 @@ def test_many_small_python_functions_are_told_together():
     assert run_words.reasons_in_words(fact, 1) == "many Python functions 400 ms, aten::mm 300 ms"
 
 
+def test_many_short_parts_of_host_code_are_told_together_and_first_where_they_are_most():
+    """The three longest reasons made a third of the idle time, and of the rest nothing was said."""
+    rows = [("launch_starved", f"range: part_{number}", 30) for number in range(20)]
+    fact = idle([*rows, ("launch_starved", "range: solve", 250), ("blocked_host", "in cudaMalloc", 150)], won_ms=300)
+    assert run_words.reasons_in_words(fact, 1) == "host code in many places 600 ms, solve 250 ms, cudaMalloc 150 ms"
+
+
 def test_the_cause_in_a_plain_table_is_told():
     row = {"feature": "batch", "level": None, "group": "counters", "verdict": "supported", "variance_percent": 99.9}
     row |= {"mean_change_percent": 77.9, "determines_time": True}

@@ -178,8 +178,9 @@ def reasons_in_words(fact: losses.LossFact, devices: int) -> str:
     sums: dict[str, int] = {}
     total = sum(ns for _, _, ns in fact.reasons) + fact.unknown_ns
     for reason, detail, ns in fact.reasons:
-        is_one_of_many = detail.startswith(IN_PYTHON) and ns < LEAST_TOLD * total
-        words = "many Python functions" if is_one_of_many else detail_words(reason, detail)
+        words = detail_words(reason, detail)
+        if reason == "launch_starved" and ns < LEAST_TOLD * total:  # one of many, which together may be the most
+            words = "many Python functions" if detail.startswith(IN_PYTHON) else "host code in many places"
         sums[words] = sums.get(words, 0) + ns
     told = [(words, ns) for words, ns in sums.items() if ns >= LEAST_TOLD * total]
     if fact.unknown_ns >= LEAST_TOLD * total:
