@@ -103,12 +103,16 @@ FEATURE_BY_NAME = {feature.name: feature for feature in FEATURES}
 NAMES_A_LAUNCH = ("launched_after", "launched_second_after", "kernel_in_flight")
 """Features whose levels are other launches, by the id of their kernel and their grid."""
 LONGEST_NAME = 40
-"""Characters of a name in a headline."""
+"""Characters of a kernel's name in a headline."""
+LONGEST_FEATURE = 64
+"""Characters of a feature's name: counters of one family differ in their middle."""
+LONGEST_LAUNCHES = 100
+"""Characters of launches by their numbers in the step."""
 LONGEST_LEVEL = 30
 """Characters of a level of a category."""
 ID_DIGITS = re.compile(r"-[0-9a-f]{10}(?= |$)")
 """The digits at the end of a kernel's id, which tell kernels of one short name apart."""
-IN_STEP = re.compile(r"(launch \d+) of configuration \d+ (\(.+\))")
+IN_STEP = re.compile(r"(launch \d+) of configuration \d+ (\([^()]*\))")
 """A launch in a step: its number, and its grid and block, by which a reader knows the configuration."""
 DEVICE_METRICS = "device metrics"
 """Group of the metrics that the profiler samples on a device."""
@@ -116,7 +120,7 @@ SAMPLED_UNITS = {
     "_celsius": "°C", "_hz": "Hz", "_ratio": "ratio", "_bytes": "bytes", "_ns": "ns", "_w": "W", "_percent": "percent",
 }  # fmt: skip
 """Units of sampled metrics by the end of their name."""
-ACRONYMS = {word.lower(): word for word in "GPC SYS SM SMs HW SW GPU DRAM PCIE NVLINK RX TX L1 L2 HBM".split()}
+ACRONYMS = {word.lower(): word for word in "GPC SYS SM SMs HW SW GPU DRAM PCIe NVLink RX TX L1 L2 HBM".split()}
 """Words in the names of sampled metrics that are written in capitals."""
 COUNTERS = "counters"
 """Group of a counter that no column map gives one, and of a column of a plain table."""
@@ -195,27 +199,41 @@ def feature_words(name: str, group: str = "") -> str:
 
     >>> feature_words("idle_before_ns"), feature_words("dram_bytes")
     ('idle time before the start', 'dram_bytes')
+    >>> feature_words("link_util_missing", "missing values")
+    'whether link_util is recorded'
     """
     record = record_of(name, group)
-    words = record.headline or record.label
-    return words if " " in words else elided(words, LONGEST_NAME)
+    return elided(record.label if group == MISSING_VALUES else record.headline or record.label, LONGEST_FEATURE)
+
+
+def level_words(name: str, level: str) -> str:
+    """Return a level of a category, elided: launches by the kernel's id without its digits, or by their number in the
+    step, grid and block.
+
+    >>> level_words("launched_after", "sm80-gemm-bfa03f4455 (grid 16)")
+    'sm80-gemm (grid 16)'
+    """
+    if IN_STEP.match(level):
+        return elided(IN_STEP.sub(r"\1 in the step \2", level).replace(" x ", "×"), LONGEST_LAUNCHES)
+    if name in NAMES_A_LAUNCH:
+        return elided(ID_DIGITS.sub("", level).replace(" x ", "×"), LONGEST_NAME)
+    return elided(level, LONGEST_LEVEL)
 
 
 def cause_words(name: str, group: str = "", level: str | None = None) -> str:
     """Return what they call a feature, of a category with its level.
 
-    >>> cause_words("launch_in_step", level="launch 4 of configuration 7 (grid 2 x 66, block 384)")
-    'launch 4 in the step (grid 2×66, block 384)'
-    >>> cause_words("launched_after", level="sm80-gemm-bfa03f4455 (grid 16)")
-    'launch before it = sm80-gemm (grid 16)'
+    >>> cause_words("launch_in_step", level="launch 4 of configuration 7 (grid 2 x 66, block 384), outside of steps")
+    'launch 4 in the step (grid 2×66, block 384), outside of steps'
+    >>> cause_words("link_util_missing", "missing values", "missing")
+    'link_util = missing'
     """
-    words = feature_words(name, group)
     if not level:
-        return words
-    if in_step := IN_STEP.fullmatch(level):
-        return f"{in_step[1]} in the step {in_step[2].replace(' x ', '×')}"
-    if name not in NAMES_A_LAUNCH:
-        return f"{words} = {elided(level, LONGEST_LEVEL)}"
+        return feature_words(name, group)
+    if IN_STEP.match(level):
+        return level_words(name, level)
+    record = record_of(name, group)
+    words = elided(record.headline or record.label, LONGEST_FEATURE)
     if level == NO_OTHER and name == "kernel_in_flight":
         return f"no other {words}"
-    return f"{words} = {elided(ID_DIGITS.sub('', level).replace(' x ', '×'), LONGEST_NAME)}"
+    return f"{words} = {level_words(name, level)}"

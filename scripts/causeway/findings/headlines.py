@@ -102,11 +102,7 @@ def of_cause(
     ):  # what was so before the launch is not computed from it
         return f"{subject}: {label} determines the time: a leak if computed from it, else the cause."
     between = (
-        f"for {label}"
-        if level and IN_STEP.fullmatch(level)
-        else f"with {label}"
-        if level
-        else f"from low to high {label}"
+        f"for {label}" if level and IN_STEP.match(level) else f"with {label}" if level else f"from low to high {label}"
     )
     is_of_all = "mean_change" not in (row.get("of_first") or ())
     words = _change(target, label, between, direction, change, spread, is_of_all)

@@ -69,7 +69,7 @@ def test_rodinias_trend_is_a_trend_and_no_lever(tmp_path, data):
     (row,) = (row for row in fan1["contributions"] if row["feature"] == "since_start_ns")
     assert row["mean_change_low"] < fall_of(data, "Fan1") < row["mean_change_high"]
     assert (causes_of(whole["graph"]), whole["graph"]["verdict"]) == ({"since_start_ns": "-"}, "inconclusive")
-    assert "inconclusive, too few effective samples behind it" in whole["graph"]["sentences"][0]
+    assert "Inconclusive, too few effective samples behind it" in whole["graph"]["sentences"][0]
 
 
 def fall_of(data, kernel):

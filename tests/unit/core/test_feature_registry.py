@@ -7,7 +7,10 @@ from causeway.core.feature_registry import (
     FEATURE_BY_NAME,
     FEATURES,
     TIERS,
+    cause_words,
     counter,
+    feature_words,
+    level_words,
     record_of,
     sampled_metric,
 )
@@ -55,7 +58,7 @@ def test_a_kind_of_copy_is_counted_in_one_direction():
     [
         ("sms_active_ratio", "SMs active", "ratio"),
         ("gpc_clock_frequency_hz", "GPC clock frequency", "Hz"),
-        ("pcie_rx_throughput_ratio", "PCIE RX throughput", "ratio"),
+        ("pcie_rx_throughput_ratio", "PCIe RX throughput", "ratio"),
         ("l2_read_bytes", "L2 read", "bytes"),
         ("board_power_w", "board power", "W"),
         ("gpc_warps", "GPC warps", ""),
@@ -80,3 +83,16 @@ def test_every_group_of_counters_has_a_suggestion():
 
 def test_causes_that_can_be_simulated_are_features():
     assert all(name in FEATURE_BY_NAME or sampled_metric(name).unit for name in SIGNS)
+
+
+def test_counters_that_differ_in_their_middle_keep_different_words():
+    """A page said of one name that the mean rises with it, and beside it that it falls."""
+    names = [f"l1tex__t_sectors_pipe_lsu_mem_global_op_{of}_lookup_hit_sum" for of in ("ld", "st")]
+    assert len({feature_words(name) for name in names}) == 2
+    assert len(feature_words("x y " * 100)) <= 64, "a column of a table may be called anything"
+
+
+def test_launches_in_the_step_are_told_by_grid_and_block():
+    level = "launch 12 of configuration 80 (grid 12544, block 64), launch 1 of configuration 7 (grid 2 x 66, block 384)"
+    told = "launch 12 in the step (grid 12544, block 64), launch 1 in the step (grid 2×66, block 384)"
+    assert cause_words("launch_in_step", level=level) == level_words("launch_in_step", level) == told

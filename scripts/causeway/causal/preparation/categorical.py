@@ -16,8 +16,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.feature_names import called
 from causeway.causal.data.observations import Candidate, Dropped, Feature, Observations
+from causeway.core.feature_registry import feature_words
 from causeway.core.formatting import counted
 from causeway.events.distinct_texts import distinct_texts
 
@@ -239,5 +239,5 @@ def pooling_notes(candidates: Sequence[Candidate], causes: Collection[str]) -> l
     for candidate in candidates:
         if candidate.pooled and (candidate.name in causes or len(candidate.levels) > MAX_LEVELS):
             levels = counted(len(candidate.pooled), "level")
-            notes.append(f"{called(candidate.name)}: {OTHER} stands for {levels}: {listed(candidate.pooled)}")
+            notes.append(f"{feature_words(candidate.name)}: {OTHER} stands for {levels}: {listed(candidate.pooled)}")
     return notes

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from causeway.causal.data.feature_names import called, divided_by_time, leaked_by_name
+from causeway.causal.data.feature_names import divided_by_time, leaked_by_name
 from causeway.causal.data.observations import Drop, Feature, Observations
 from causeway.causal.preparation.categorical import category_candidates, differing_rows, is_repeated, ranks_of
 from causeway.causal.preparation.exact_images import IMAGE, has_time_unit, images_of_leaked, keeps_order, product_images
@@ -28,7 +28,7 @@ from causeway.causal.preparation.numeric_columns import (
 from causeway.causal.preparation.prepared import Prepared
 from causeway.causal.preparation.target_leakage import ExactRelations, correlation_matrix, leaked_features
 from causeway.causal.statistics.basis import GroupCentring, cluster_columns, medoids, normal_scores
-from causeway.core.feature_registry import FEATURES
+from causeway.core.feature_registry import FEATURES, feature_words
 from causeway.core.formatting import counted
 from causeway.numeric.effective_size import kish_size
 
@@ -85,9 +85,9 @@ def prepare(
             numbers.append(number)
             missing = int((~number.recorded).sum())
             if missing and name not in CONTROL_NAMES:  # the first launch of each kernel has none before it
-                prepared.notes.append(
-                    f"{called(name)}: {missing:,} missing or infinite values set to the mean of their configuration"
-                )
+                words = counted(missing, "missing or infinite value")
+                what = feature_words(name, column.group)
+                prepared.notes.append(f"{what}: {words} set to the mean of their configuration")
     ranks = ranks_of(columns, len(rows))
     _add_categories(categories, rows, centring, ranks, prepared)
     numbers = _varying_within(numbers, rows, centring, ranks, prepared)

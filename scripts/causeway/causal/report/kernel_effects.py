@@ -13,6 +13,7 @@ from scipy.special import stdtrit
 from causeway.causal.data.outcome import NORMAL_QUANTILE, Arrow, Estimate, Outcome, Scope, to_six_digits
 from causeway.causal.effects.scope_times import CONFIDENCE, NOTHING_LEFT
 from causeway.causal.report.documents import ends
+from causeway.causal.report.sentences import quantity_of
 from causeway.core import formatting
 from causeway.core.feature_registry import cause_words
 from causeway.core.vocabulary import SUPPORTED
@@ -115,20 +116,21 @@ def _summary(
     }
     if len(own) == 2:
         row |= {"mean_change_low": None, "mean_change_high": None}
-    return row | {"sentence": _sentence(row, own[0][1].node.group)}
+    scope, arrow = own[0]
+    return row | {"sentence": _sentence(row, scope.target, arrow.node.group)}
 
 
-def _sentence(row: Mapping, group: str) -> str:
+def _sentence(row: Mapping, target: str, group: str) -> str:
     """Return a row in words; `group` is that of its feature."""
     cause = cause_words(row["feature"], group, row["level"])
     acts = f"{cause}: a cause in {len(row['kernels'])} of {row['searched']} kernels"
     if row["variance_percent"] is not None:
-        acts += f", with {formatting.percent(row['variance_percent'])} of the dataset's variance"
+        acts += f", explains {formatting.percent(row['variance_percent'])} of the dataset's variance there"
     if row["mean_change_percent"] is None:
         return f"{acts}."
     interval = [row[f"mean_change_{end}"] for end in ("low", "high") if row[f"mean_change_{end}"] is not None]
     value, *shown = formatting.signed(row["mean_change_percent"], *interval)
-    return f"{acts}, mean time {value} %{f' [{shown[0]}, {shown[1]}]' if shown else ''} there."
+    return f"{acts}; {quantity_of(target)} {value} %{f' [{shown[0]}, {shown[1]}]' if shown else ''}."
 
 
 def _total(costs: Sequence[Estimate]) -> Estimate | None:

@@ -156,8 +156,10 @@ def cause_sentence(
     if setting is not None:
         held = assumption if leads else ""
         changes = [what_if_sentence(setting, target, node.group, is_collective=scope.is_collective, assumption=held)]
-    stated = [*changes, f"{acts}.", *shared] if leads else [f"{acts}, {assumption}.", *shared, *changes]
-    return " ".join([*stated, _backing(arrow, why)])
+    backed = _backing(arrow, why)  # before what setting it would change, which has a verdict of its own
+    if leads:
+        return " ".join([*changes, f"{acts}.", *shared, backed])
+    return " ".join([f"{acts}, {assumption}.", *shared, backed, *changes])
 
 
 def _part_of_dataset(arrow: Arrow, target: str, n_kernels: int) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from causeway.core.clock import clocks_of
 from causeway.core.errors import CausewayError
+from causeway.core.feature_registry import cause_words
 from causeway.core.files.whole_files import write_whole
 from causeway.core.finding_kinds import COUNTED, FINDING_KINDS
 from causeway.core.logs import LOG
@@ -164,8 +165,7 @@ def _slow_launches(folder: Path, origin: int) -> dict[str, str]:
     for scope in scopes:
         for row in rows_if_there(folder / scope, SLOW_LAUNCHES):
             if row["start_ns"] is not None:
-                value = "" if row["value"] is None else f" = {row['value']}"
-                words = f"{row['attributed_ns']:+,} ns {row['feature']}{value}"
+                words = f"{row['attributed_ns']:+,} ns {cause_words(row['feature'], level=row['value'])}"
                 by_launch.setdefault(f"{row['rank']} {row['start_ns'] - origin} {row['duration_ns']}", []).append(words)
     return {launch: "; ".join(words) for launch, words in by_launch.items()}
 

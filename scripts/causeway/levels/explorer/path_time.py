@@ -77,8 +77,8 @@ class PathPieces:
         groups = self._groups.get(rank, [])
         starts = [start for start, _ in groups]
         first = max(int(np.searchsorted(starts, begin, "right")) - 1, 0)
-        for place in range(first, int(np.searchsorted(starts, end, "left"))):
-            yield groups[place][1], starts[place], starts[place + 1] if place + 1 < len(starts) else None
+        for index in range(first, int(np.searchsorted(starts, end, "left"))):
+            yield groups[index][1], starts[index], starts[index + 1] if index + 1 < len(starts) else None
 
     def _sum(self, file: pq.ParquetFile, group: int) -> np.ndarray:
         """Return the ns of a row group by kind, int64, shape (kinds,)."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from causeway.core import formatting
-from causeway.core.feature_registry import TIERS, feature_words
+from causeway.core.feature_registry import TIERS, feature_words, level_words
 from causeway.core.formatting import elided, variance_of
 from causeway.core.vocabulary import FRAGILE_BELOW, MEMORY_STALL, SUPPORTED, UNEXPLAINED, target_name
 from causeway.plotting.drawing import theme
@@ -32,8 +32,10 @@ WORDS = {"+": "raises", "-": "lowers"}
 OTHER = "#f1f3f5"
 """Fill of features without a tier."""
 MOST_NODES = 60
-LONGEST_LABEL = 34
-"""Characters of a feature's name that are shown."""
+WIDEST_LABEL = 250.0
+"""Pixels of a line of a feature's name."""
+LONGEST_LEVEL = 48
+"""Characters of a level on an arrow."""
 LINE = 16.0
 PORT = re.compile(r":\w+(?::w)?(?=->|$)")
 POINTS = 72.0
@@ -99,7 +101,7 @@ def arrow_of(edge: Mapping, of_kernels: bool = False) -> Arrow:
     if not rest and not unresolved(edge):
         word = f"{WORDS[edge['sign']]} {about(edge)},"
     if edge.get("level"):
-        word = f"= {elided(edge['level'], 24)}: {word}"
+        word = f"= {elided(level_words(edge['source'], edge['level']), LONGEST_LEVEL)}: {word}"
     ends = (edge["variance_low"], edge["variance_high"])
     share = "share not measured" if percent is None else formatting.percent(percent, *ends)
     judged = [verdict] if verdict else []
@@ -288,7 +290,7 @@ def _cause(name: str, nodes: Mapping) -> "Box":
     node = nodes.get(name) or {}
     others = [member for member in node.get("members") or [] if member != name]
     lines = [
-        elided(feature_words(name, node.get("group") or ""), LONGEST_LABEL),
+        *wrapped(feature_words(name, node.get("group") or ""), WIDEST_LABEL, theme.SIZE),
         *([f"and {len(others)} that move with it"] if others else []),
     ]
     hover = [name, *([f"group: {node['group']}"] if node.get("group") else [])]
@@ -415,8 +417,10 @@ def draw_context_graph(graph: Mapping, scope: str) -> Markup | None:
     names = sorted(causes | set(degree), key=lambda name: (name not in causes, -degree[name], name))
     shown = names[:MOST_NODES]
     nodes = {node["name"]: node for node in graph["nodes"]}
-    boxes = {name: Box(_cause(name, nodes).lines[:1], _cause(name, nodes).fill, hover=name) for name in shown}
-    boxes[target] = Box([elided(target_name(target), LONGEST_LABEL)], theme.PAPER, bold=True, least=(0.0, 40.0))
+    boxes = {name: _cause(name, nodes) for name in shown}
+    boxes[target] = Box(
+        wrapped(target_name(target), WIDEST_LABEL, theme.SIZE, bold=True), theme.PAPER, bold=True, least=(0.0, 40.0)
+    )
     edges: dict[tuple[str, str], Mapping] = {}
     for edge in [*inner, *into]:
         ends = edge["source"], edge["target"]

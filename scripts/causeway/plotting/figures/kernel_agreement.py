@@ -120,7 +120,7 @@ def draw_kernel_agreement(searches: Sequence[Search], names: Mapping[str, str], 
         places = np.arange(len(kernels)) + 0.5
         axis.set_xticks(places, heads, rotation=46, ha="left", rotation_mode="anchor", color=theme.INK)
         groups = dict(zip(cells.feature, cells.group, strict=True))
-        labels = [plain(elided(feature_words(feature, groups[feature] or ""), 40)) for feature in features]
+        labels = [plain(feature_words(feature, groups[feature] or "")) for feature in features]
         axis.set_yticks(np.arange(len(features)) + 0.5, labels)
         figure.supxlabel(notes, x=0.015, ha="left", fontsize=9, color=theme.MUTED)
     return figure

@@ -4,6 +4,7 @@ collectives by size, migrations of managed memory.
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
@@ -160,6 +161,7 @@ def what_limits(path: pa.Table, replay: pa.Table | None, name: str) -> Markup | 
         The dataset.
     """
     times = Times(_of_run(path), f"{name}/critical_path.parquet", "path_ns", "step IS NULL")
+    limits = replay["limited_name"].to_pylist() if replay is not None else []
     if not times.whole:
         return None
     return rendered(
@@ -167,23 +169,28 @@ def what_limits(path: pa.Table, replay: pa.Table | None, name: str) -> Markup | 
         name=name,
         parts=times.shares("kind"),
         kinds=PATH_KINDS,
-        details=[(*item, kernel_words(item[2], LONGEST_NAME)) for item in times.largest("kind", "name")],
+        details=times.largest("kind", "name"),
         replays=_replays(replay, f"{name}/replay.parquet") if replay is not None else [],
+        words=_words_of([*path["name"].to_pylist(), *limits]),
         changes=REPLAYED_CHANGES,
     )
 
 
-def _replays(replay: pa.Table, path: str) -> list[tuple[Sourced, Sourced, str, str]]:
-    """Return the replays of the whole run, what each saves, what it changes and what limits it then, the largest saving
-    first.
-    """
+def _words_of(names: Sequence[str | None]) -> dict[str | None, str]:
+    """Return what is called by each of some names: a matrix product by what it is, where no other is the same."""
+    words = {name: kernel_words(name or "", LONGEST_NAME) for name in names}
+    count = Counter(words.values())
+    return {name: text if count[text] == 1 else elided(name or "", LONGEST_NAME) for name, text in words.items()}
+
+
+def _replays(replay: pa.Table, path: str) -> list[tuple[Sourced, Sourced]]:
+    """Return the replays of the whole run and what each saves, the largest saving first."""
     rows = [row for row in rows_of_run(replay) if row["change"] != "nothing"]
     replays = []
     for row in sorted(rows, key=lambda row: row["predicted_ns"] - row["time_ns"])[:MOST_NAMES]:
         where = f"step IS NULL AND change = '{row['change']}' AND {_is('name', row['name'])}"
         saved = Sourced(row["time_ns"] - row["predicted_ns"], of_table("time_ns - predicted_ns", path, where))
-        changed, limit = (kernel_words(row[column] or "", LONGEST_NAME) for column in ("name", "limited_name"))
-        replays.append((row_parts(row, path, where), saved, changed, limit))
+        replays.append((row_parts(row, path, where), saved))
     return replays
 
 

@@ -16,7 +16,7 @@ from causeway.plotting.drawing.labels import difference, full_name, scope_label,
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.causal_graph import draw_causal_graph, draw_context_graph
 
-LABEL = 44
+LABEL = 90
 WORDS = 100
 
 
@@ -190,8 +190,8 @@ def differing_estimates(causes: Sequence[Mapping]) -> list[str]:
     ]
 
 
-def slow_of(rows: Sequence[Mapping], short: Mapping[str, str]) -> list[dict]:
-    """Return the slowest launches, each with what it owes to its causes, the largest first."""
+def slow_of(rows: Sequence[Mapping], short: Mapping[str, str], groups: Mapping[str, str]) -> list[dict]:
+    """Return the slowest launches, each with what it owes to its causes, the largest first; `groups` are theirs."""
     launches: dict[int, list[Mapping]] = {}
     for row in rows:
         launches.setdefault(row["position"], []).append(row)
@@ -202,7 +202,8 @@ def slow_of(rows: Sequence[Mapping], short: Mapping[str, str]) -> list[dict]:
             "duration": formatting.time(parts[0]["duration_ns"]),
             "deviation": difference(parts[0]["deviation_ns"]),
             "parts": "; ".join(
-                f"{difference(part['attributed_ns'])} {cause_words(part['feature'], level=part['value'])}"
+                f"{difference(part['attributed_ns'])} "
+                + cause_words(part["feature"], groups.get(part["feature"], ""), part["value"])
                 for part in parts
             ),
         }
@@ -228,7 +229,7 @@ def scope_of(search: Search, scope: str, short: Mapping[str, str]) -> dict:
         "sentences": graph["sentences"],
         "remarks": [elided(remark, 400) for remark in [*remarks, *differing_estimates(search.contributions)]],
         "figures": [drawing for drawing in drawings if drawing is not None],
-        "slow": slow_of(tables["slow_launches"], short),
+        "slow": slow_of(tables["slow_launches"], short, groups),
         "refutations": refutations_of(tables["refutations"], groups),
     }
 

@@ -108,7 +108,7 @@ def without_times(left_out: Mapping[str, int]) -> tuple[str, str] | None:
     where there is none.
     """
     untimed = sum(count for kind, count in left_out.items() if kind in OF_TIMES)
-    problem, advice = no_launch("without_times" if untimed == left_out.get("no_time") else "odd_times")
+    problem, advice = no_launch("odd_times")
     return (f"none of its {untimed:,} GPU kernels has {problem}", advice) if untimed else None
 
 

@@ -137,5 +137,5 @@ def test_graph_and_table_say_the_same_of_each_cause():
         (100.0, pytest.approx(100.0)),
     ]
     assert "of the kernels' standardised variance of the durations, each kernel alike" in rows[0]["sentence"]
-    assert "(it varies in 2 of 3 kernels, with 60 % of the variance in ns²)" in rows[0]["sentence"]
+    assert "It varies in 2 of 3 kernels, with 60 % of the variance in ns²." in rows[0]["sentence"]
     assert "it varies in" not in rows[1]["sentence"]

@@ -68,7 +68,7 @@ def test_a_column_that_a_slow_hidden_cause_moves_is_doubtful_by_its_future(table
             marks = {one.name: one for one in marked(outcome.arrows, rows)}
             assert (marks["proxy"].verdict, marks["proxy"].weakness) == ("inconclusive", LASTING)
             shown = documents_of(replace(outcome, arrows=marked(outcome.arrows, rows)))
-            assert any(f"inconclusive, {LASTING}" in one for one in shown["graph"]["sentences"])
+            assert any(f"Inconclusive, {LASTING}" in one for one in shown["graph"]["sentences"])
     assert doubted["proxy"] >= 2 / 3 * tables
     assert doubted["x"] == 0
 

@@ -80,7 +80,7 @@ def test_a_cause_of_two_of_three_kernels_is_summed_up_over_these():
     share = arrow("dram_bytes").variance.value
     assert first["variance_percent"] == pytest.approx(0.75 * share)
     assert first["sentence"].startswith(
-        f"dram_bytes: a cause in 2 of 3 kernels, with {percent(0.75 * share)} of the dataset's variance, mean time"
+        f"dram_bytes: a cause in 2 of 3 kernels, explains {percent(0.75 * share)} of the dataset's variance there;"
     )
     assert (second["kernels"], second["mean_change_percent"], second["i_squared"]) == (["b"], 1.0, None)
     assert second["searched"] == 3

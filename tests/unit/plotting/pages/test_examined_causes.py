@@ -133,7 +133,7 @@ def test_slow_launches_stand_with_their_parts():
         for position in range(1, 8)
         for feature, value, part in parts
     ]
-    lines = slow_of(rows, {"k": "kernel"})
+    lines = slow_of(rows, {"k": "kernel"}, {})
     assert len(lines) == MOST_SLOW
     assert lines[0] == {
         "kernel": "kernel",

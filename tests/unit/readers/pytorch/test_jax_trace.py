@@ -153,4 +153,4 @@ def test_kernels_without_a_begin_are_told_to_have_no_times(tmp_path):
     """They have details of kernels; a summary of a trace may leave their times out."""
     timeless = [{field: value for field, value in event.items() if field != "ts"} for event in DEVICE]
     error = Read(write(tmp_path / "x.json", *NAMES, *timeless), tmp_path / "t").error
-    assert error["found"].startswith("none of its 4 GPU kernels has both ts and dur")
+    assert error["found"].startswith("none of its 4 GPU kernels has times that can be")
