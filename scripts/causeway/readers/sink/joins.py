@@ -17,9 +17,6 @@ AHEAD_NS = 1_000_000_000
 CALLS_HELD = 1 << 18
 """Launch calls held while their launches are awaited; a device is at most a few thousand launches behind."""
 
-DEPTH = 64
-"""Steps outwards from a range that has ended, all times together; deeper nesting is left to a compiled loop."""
-
 _FACTS = ("begin", "end", "call", "thread", "range", "operator", "inputs", "work_items")
 """What is known of the call that made work of a device: its times, its number, its thread, the range, operator and
 inputs around it, and whether it was given work-items.
@@ -38,27 +35,6 @@ def innermost(start: np.ndarray, end: np.ndarray, times: np.ndarray) -> np.ndarr
     -------
     ndarray of int64, shape (n,)
     """
-    if not len(start):
-        return np.full(len(times), -1, np.int64)
-    parent = np.full(len(start), -1, np.int64)
-    stack: list[int] = []
-    for index, (begin, stop) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
-        while stack and end[stack[-1]] <= begin:
-            stack.pop()
-        parent[index] = stack[-1] if stack else -1
-        if stop > begin:
-            stack.append(index)
-    latest = np.searchsorted(start, times, "right") - 1
-    for _ in range(DEPTH):
-        over = (latest >= 0) & (end[latest] <= times)
-        if not over.any():
-            return latest
-        latest[over] = parent[latest[over]]
-    return _innermost_of_deep(start, end, times)
-
-
-def _innermost_of_deep(start: np.ndarray, end: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Do what `innermost` does in one pass over ranges and times, however deep the ranges are nested."""
     from causeway.readers.sink.compiled_loops import latest_open
 
     order = np.argsort(times, kind="stable")
