@@ -146,7 +146,7 @@ def on_gpus() -> None:
             kernel = experiment.observed["graph"]["scope"]
             causes = list(experiment.supported())
             root = Path(folder) / "results" / "kernel_variability"
-            rows = read_rows(root, {kernel: causes})[kernel]
+            rows = dict(read_rows(root, {kernel: causes}))[kernel]
         drawn = experiment.arms[arm or next(iter(experiment.arms))]
         levels, draw_of = np.unique(drawn if isinstance(drawn[0], int) else list(map(str, drawn)), return_inverse=True)
         if levels.size > MOST_DRAWS:

@@ -11,7 +11,7 @@ differs between them.
 """
 
 import itertools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -100,8 +100,9 @@ def ns_each(folder: Path) -> float | None:
     return NANOSECONDS.get(table_metadata(folder / "kernels.parquet").get("value_unit", ""))
 
 
-def read_rows(folder: str | Path, columns: Mapping[str, Collection[str]]) -> dict[str, KernelRows]:
-    """Return the rows of some kernels by id; a kernel without rows, or with values that are not positive, is left out.
+def read_rows(folder: str | Path, columns: Mapping[str, Collection[str]]) -> Iterator[tuple[str, KernelRows]]:
+    """Yield the rows of some kernels, each with its id; a kernel without rows, or with values that are not positive, is
+    left out.
 
     Parameters
     ----------
@@ -117,12 +118,14 @@ def read_rows(folder: str | Path, columns: Mapping[str, Collection[str]]) -> dic
         schema = file.schema_arrow
         names = [name for name in schema.names if name in IDENTITY or name in wanted]
         kernels = pa.array(sorted(columns), pa.string())
-        parts = [file.read_row_group(group, names) for group in range(file.num_row_groups)]
-        parts = [part.filter(pc.is_in(part.column("kernel").cast(pa.string()), kernels)) for part in parts]
+        groups = (file.read_row_group(group, names) for group in range(file.num_row_groups))
+        parts = [part.filter(pc.is_in(part.column("kernel").cast(pa.string()), kernels)) for part in groups]
         table = pa.concat_tables([pa.schema([schema.field(name) for name in names]).empty_table(), *parts])
     scale = ns_each(folder) or 1.0
-    rows_of = {kernel: _rows_of(of_kernel(table, kernel), own, words, scale) for kernel, own in columns.items()}
-    return {kernel: rows for kernel, rows in rows_of.items() if len(rows) and rows.value.min() > 0}
+    for kernel, own in columns.items():
+        rows = _rows_of(of_kernel(table, kernel), own, words, scale)
+        if len(rows) and rows.value.min() > 0:
+            yield kernel, rows
 
 
 def _configurations(path: Path) -> dict[int, str]:

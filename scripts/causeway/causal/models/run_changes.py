@@ -347,7 +347,7 @@ def _causes(folders: Sequence[Path], kernels: Sequence[str]) -> list[str]:
 def _rows(folders: Sequence[Path], pairs: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]) -> dict:
     """Return the rows of both runs by kernel, of the kernels that have some in both."""
     sides = [
-        read_rows(folder, {kernels[side]: wanted[name] for name, kernels in pairs.items()}) if pairs else {}
+        dict(read_rows(folder, {kernels[side]: wanted[name] for name, kernels in pairs.items()})) if pairs else {}
         for side, folder in enumerate(folders)
     ]
     return {

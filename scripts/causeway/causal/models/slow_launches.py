@@ -244,7 +244,7 @@ def write_slow_launches(folder: Path, kernels: Sequence[Outcome], dataset: str, 
 def _slow_rows(folder: Path, causes: Mapping[str, Sequence[str]], dataset: str, seed: int) -> dict[str, list[dict]]:
     """Return the slow launches of each kernel as rows, each with its parts."""
     slow = {}
-    for kernel, rows in read_rows(folder, causes).items():
+    for kernel, rows in read_rows(folder, causes):
         edges = _edges(folder / "causal" / kernel / GML)
         own_seed = derived_seed(seed, dataset, folder.name, kernel, SLOW_LAUNCHES)
         own = guarded(kernel, partial(slow_launches, rows, causes[kernel], own_seed, edges))
