@@ -64,7 +64,7 @@ which are taken for durations where nothing is named as one.
 _TIMED = re.compile(
     r"(?!(?:.*_)?(?:start|begin|end|date|sim\w*|steps?|limit|zone|bin|window|index|delay|unix|epoch|local|event|stamp|wall|clock)(?:_|$))"
     r"(?:[a-z]\w*_)?(?:latency|runtime|duration|elapsed|time)"
-    r"(?:_(?!rank|id|version|ratio|count|share|frac|pct|percent|rate|unit|type|status|scale|factor|score|group|code)[a-z]+)?",
+    r"(?:_(?!rank|id|uuid|util|version|ratio|count|share|frac|pct|percent|rate|unit|type|status|scale|factor|score|group|code)[a-z]+)?",
     re.ASCII,
 )
 """Names of columns without a unit that say what was timed."""
@@ -82,7 +82,7 @@ _STATISTIC = re.compile(r"(?:^|_)(?:std(?:ev|dev|err)?|sem|var|ci|(?:min|max)(?:
 """Names of a spread, or of an end, which say less than the mean or the whole beside them."""
 _NOT_MEASURED = re.compile(
     r"(?:^|_)(?:(?:low|high)(?=_[a-z]+$)|q[13]|iqr|mad|err(?:or)?|prev(?:ious)?|next(?!_token)|target|last|arrival|heartbeat|poll(?:ing)?|interval|period"
-    r"|time_?out|deadline|slo|time_?stamp|up_?time|relative|(?:end|submit\w*|submission|creat\w+|modif\w+|release\w*|utc)_time)(?:_|$)"
+    r"|time_?out|deadline|slo|time_?stamp|up_?time|relative|energy|(?:end|log|sampl\w+|submit\w*|submission|creat\w+|modif\w+|release\w*|utc)_time)(?:_|$)"
 )
 """Names of settings, times of day and statistics, which no duration of the row is, whatever their unit."""
 UNITS = {"sec": "s", "seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}

@@ -241,7 +241,8 @@ SETTINGS_AND_STAMPS = (
 NO_DURATIONS = (
     "GPU(s);CPU(s);Run(s);Kernel(s);Bytes/ns;Tokens/ms;Rate (1/ms);Rate (per 100 ms);GPU Time (%);Time (%);UpTimeMs;TimeOutMs"
     ";_runtime;Relative Time (Process);Runtime Version;Runtime ID;Kernel Time Count;time_rank;Time Ratio;SubmitTime"
-    ";CreationTime;Modified Time;Release Time;UTC Time;EndTimeMs"
+    ";CreationTime;Modified Time;Release Time;UTC Time;EndTimeMs;Log Time"
+    ";Sample Time;Energy (W ms);Time Utilization;time_uuid"
 )
 
 
