@@ -98,7 +98,7 @@ def detect(path: str | Path) -> str | None:
     if word in (None, "table") and len(head) == HEAD_BYTES and b"\x00" not in head:
         word = _detect_printed(first_bytes(path, PRINTED_BYTES)) or word
     if is_json and word in (None, "table"):
-        return None if json_rows(path) is None else "table"
+        return "table" if json_rows(path) else None
     return word
 
 

@@ -1,18 +1,20 @@
 """Errors for files and folders that no reader takes: what they are, and what to do."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
 from causeway.core.errors import ExportError
 from causeway.core.files.yaml_files import column_map
 from causeway.readers.archives import archive_kind
-from causeway.readers.common.files import first_bytes
+from causeway.readers.common.files import DOCUMENT_BYTES, NO_ROWS, first_bytes
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.known_contents import known_content
 from causeway.readers.containers.sqlite_names import is_database, sqlite_tables
 from causeway.readers.detect import detect
 from causeway.readers.registry import FORMATS
 
+_JSON = re.compile(rb'\s*[{[]\s*[{["]')
 LONGEST_NAMES = 200
 """Characters of names of tables that an error lists: they come from outside."""
 FILES_LOOKED_AT = 256
@@ -38,8 +40,15 @@ def unknown(path: Path, source: str) -> ExportError:
         return ExportError(source, content["found"], expected, content["advice"])
     if is_database(path):
         return _other_database(path, source, expected)
+    problem = "its content is of no known format"
     advice = "Name the right file, or convert it to a table (CSV)."
-    return ExportError(source, "its content is of no known format", expected, advice)
+    if _JSON.match(head):
+        if len(first_bytes(path, DOCUMENT_BYTES + 1)) > DOCUMENT_BYTES:
+            problem += f": a JSON document beyond {DOCUMENT_BYTES:,} bytes (the file has {path.stat().st_size:,})"
+            advice = "Name the right file, or write its rows as JSON lines or CSV."
+        else:
+            problem += f": {NO_ROWS}"
+    return ExportError(source, problem, expected, advice)
 
 
 def _other_database(path: Path, source: str, expected: str) -> ExportError:

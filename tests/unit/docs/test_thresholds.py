@@ -20,6 +20,7 @@ BESIDE = (
     "core/feature_registry.py",
     "numeric/effective_size.py",
     "readers/pytorch/operator_events.py",
+    "readers/common/files.py",
     "readers/plain/table.py",
     "readers/sink/event_times.py",
 )
@@ -101,6 +102,7 @@ NO_THRESHOLDS = {
     "efficiency/device_time/launch_shapes.py": "MOST",
     "findings/device_time/efficiency.py": "MOST_UNFILLED",
     "readers/pytorch/operator_events.py": "MOST_CHARS MOST_NAMES",
+    "readers/common/files.py": "HEAD_BYTES PRINTED_BYTES",
     "readers/plain/table.py": "ORDERED_ROWS",
     "readers/sink/event_times.py": "DAY_NS",
     "levels/explorer/tiles.py": "TILE_CELLS BLOCK_ROWS TILE_LAUNCHES LEVEL",

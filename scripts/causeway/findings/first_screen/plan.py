@@ -1,6 +1,7 @@
 """Which facts the first screen says, in which order, and what it leaves out."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,6 +67,8 @@ MOST_OUTLIERS = 3
 MOST_FAULTS = 2
 MOST_PEAKS = 3
 MOST_MEANS = 8
+_TIMED = re.compile(r"(?:time|latency|duration|elapsed)(?:_[a-z]+)?$", re.IGNORECASE)
+"""Names of targets whose values are times, so that their sum says something, where no unit does."""
 _OF_TARGET = (Drop.LEAKED, Drop.LEAKED_BY_NAME, Drop.DEFINITION)
 
 
@@ -407,13 +410,13 @@ def _of_measurements(tables: RunTables) -> list[ScreenLine]:
 
 
 def _beside(tables: RunTables, target: str) -> str:
-    """Return the sums of the other targets of a table that have a unit of time, or none, as `target` has."""
+    """Return the sums of the other targets of a table that are times and have a unit, or none, as `target` has."""
     ns = {name: NANOSECONDS.get(tables.units.get(name, "")) for name in tables.targets}
     sums = {name: math.fsum(row["value_sum"] for row in rows) for name, rows in tables.targets.items() if rows}
     said = [
         f"{name} {time(total * unit) if (unit := ns[name]) else significant(total)}"
         for name, total in sums.items()
-        if name != target and (ns[name] is None) == (ns[target] is None)
+        if name != target and (ns[name] is None) == (ns[target] is None) and (ns[name] or _TIMED.search(name))
     ]
     return f"; {', '.join(said)} in all" if said else ""
 
@@ -444,7 +447,8 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
             if _is_without_kernels(rows):
                 middle, least, most = (significant(rows[0][f"value_{name}"], 3) for name in ("median", "min", "max"))
                 answer = f"{target}: {counted(launches, 'row')}, median {middle}, {least} to {most}"
-                answer += f", {significant(total)} in all{_beside(tables, target)}; no time line."
+                whole = f", {significant(total)} in all" if _TIMED.search(target) else ""
+                answer += f"{whole}{_beside(tables, target)}; no time line."
             lines.append(ScreenLine(question=RUN, answer=answer))
         unit = tables.units.get(target, "")
         if unit in NANOSECONDS and (first := first_row_fact(tables, target)) is not None:

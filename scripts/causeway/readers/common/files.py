@@ -3,7 +3,9 @@
 import contextlib
 import io
 import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from causeway.core.files.machine_errors import suppress_unless_of_the_machine
 from causeway.readers.common.packed import BLOCK_BYTES, DamagedError, UnpackedFile, packing, unpacked
@@ -13,6 +15,9 @@ HEAD_BYTES = 64 * 1024
 events.
 """
 
+DOCUMENT_BYTES = 1 << 20
+"""The largest JSON document that is looked at for rows: it is parsed whole, by each command."""
+NO_ROWS = "JSON without a list of rows that are objects, or nested too deeply"
 
 PRINTED_BYTES = 1 << 20
 """Where the header of a profiler that writes into a program's own output is looked for."""
@@ -75,25 +80,37 @@ def are_json_lines(head: bytes) -> bool:
     line, _, rest = head.partition(b"\n")
     try:
         first = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     is_plain = isinstance(first, dict) and not any(isinstance(cell, list | dict) for cell in first.values())
     return is_plain and rest.startswith(b"{")
 
 
-def json_rows(path: Path) -> bytes | None:
-    """Return the objects of a JSON document, of its list, its members or the longest list or members among these, as
-    lines; None where there are not two that share a field, with a number in the first, or in more than `BLOCK_BYTES`.
+def json_rows(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the lists of rows of a JSON document by their names: of the document itself (""), or of its members. Rows
+    are objects, at least two, that share a field, with a number in the first. Keys of a mapping of rows are their
+    `kernel`, or `key` where a field is called so, unless they repeat values of the row. There are none in more than
+    `DOCUMENT_BYTES`, or in what is too deep to be parsed.
     """
-    text = first_bytes(path, BLOCK_BYTES + 1)
+    text = first_bytes(path, DOCUMENT_BYTES + 1)
     try:
-        document = json.loads(text.removeprefix(b"\xef\xbb\xbf")) if len(text) <= BLOCK_BYTES else None
+        document = json.loads(text.removeprefix(b"\xef\xbb\xbf")) if len(text) <= DOCUMENT_BYTES else None
     except (ValueError, RecursionError):
-        return None
-    parts = [document, *document.values()] if isinstance(document, dict) else [document]
-    lists = [list(part.values()) if isinstance(part, dict) else part for part in parts]
-    rows = max((rows for rows in lists if isinstance(rows, list) and _are_rows(rows)), key=len, default=None)
-    return None if rows is None else b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+        return {}
+    parts: dict[str, Any] = {"": document} | (document if isinstance(document, dict) else {})
+    lists = {name: list(part.values()) if isinstance(part, dict) else part for name, part in parts.items()}
+    return {
+        name: _with_keys(parts[name], rows) if isinstance(parts[name], dict) else rows
+        for name, rows in lists.items()
+        if isinstance(rows, list) and _are_rows(rows)
+    }
+
+
+def _with_keys(keys: Iterable[str], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    if all({*key.split(",")} <= {*map(str, row.values())} for key, row in zip(keys, rows, strict=True)):
+        return rows  # as of Kernel Tuner's cache, whose keys are the settings
+    name = "key" if any("kernel" in field.lower() for row in rows for field in row) else "kernel"
+    return [{name: key} | row for key, row in zip(keys, rows, strict=True)]
 
 
 def _are_rows(rows: list) -> bool:

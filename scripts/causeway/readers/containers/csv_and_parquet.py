@@ -11,10 +11,11 @@ import io
 import json
 import re
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +26,7 @@ import pyarrow.parquet as pq
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.constants import MOST_COLUMNS
-from causeway.readers.common.files import are_json_lines, head_of, json_rows
+from causeway.readers.common.files import NO_ROWS, are_json_lines, head_of, json_rows
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.containers.csv_lines import MendedCsv, has_odd_quotations
 from causeway.readers.containers.parquet_sizes import check_sizes
@@ -70,7 +71,8 @@ class PlainCsv:
         with open(path, "rb") as handle:
             handle.seek(-1, io.SEEK_END)
             self.unfinished = handle.read(1) not in b"\r\n"
-        self._fixed = {index for index, name in enumerate(self.columns) if {name, target_name(name)} & set(as_text)}
+        fixed = set(columns_called(self.columns, as_text))
+        self._fixed = {index for index, name in enumerate(self.columns) if name in fixed}
         self._numbers: set[int] = set(range(len(self.columns))) - self._fixed
         self._find_numbers()
         self.numeric = {self.columns[index] for index in self._numbers}
@@ -201,10 +203,20 @@ def csv_header(path: Path, source: str) -> tuple[list[str], str, int]:
 def target_name(name: str) -> str:
     """Return how a setting calls a column: by its name, or with what no name of a target may hold as one sign.
 
-    >>> target_name("gpu_ms"), target_name("Run 1 (ms)")
-    ('gpu_ms', 'Run_1_ms')
+    >>> target_name("gpu_ms"), target_name("Run 1 (ms)"), target_name("time (µs)"), target_name("2D-FFT ms")
+    ('gpu_ms', 'Run_1_ms', 'time_us', '_2D_FFT_ms')
     """
-    return re.sub(r"[^A-Za-z0-9_.]+", "_", name).strip("_")
+    called = re.sub(r"[^A-Za-z0-9_.]+", "_", re.sub("[\u00b5\u03bc]", "u", name)).strip("_")
+    return f"_{called}" if called[:1].isdigit() or called[:1] == "." else called
+
+
+def columns_called(columns: Collection[str], names: Iterable[str]) -> list[str]:
+    """Return the columns of these names, each the one of exactly that name, else those that a setting calls so."""
+    return [
+        column
+        for name in names
+        for column in ([name] if name in columns else [raw for raw in columns if target_name(raw) == name])
+    ]
 
 
 def _check_width(source: str, columns: int) -> None:
@@ -301,14 +313,22 @@ class PlainJsonLines(PlainParquet):
     Raises
     ------
     ExportError
-        If its lines are no JSON objects.
+        If its lines are no JSON objects, or the document has several lists of rows.
     """
 
     def __init__(self, path: Path, source: str, *_: object) -> None:
         self.source = source
         self.path = path
         self.size = path.stat().st_size
-        self._rows = None if are_json_lines(head_of(path)) else json_rows(path)
+        are_lines = are_json_lines(head_of(path))
+        lists = {} if are_lines else json_rows(path)
+        if not are_lines and not lists:
+            raise ExportError(source, f"it is {NO_ROWS}", "one JSON object a line", "Write it as a table (CSV).")
+        if len(lists) > 1:
+            names = ", ".join(f"{clean_text(name)[:40]} ({len(rows):,} rows)" for name, rows in list(lists.items())[:8])
+            advice = "Write the rows of each as a file of its own (JSON or CSV)."
+            raise ExportError(source, f"it has several lists of rows: {names}", "one list", advice)
+        self._rows = next(map(_of_rows, lists.values()), None)
         self._whole = _bytes_of_whole_lines(path, self.size) if self._rows is None else self.size
         self.unfinished = self._whole < self.size
         if self.unfinished:
@@ -342,14 +362,31 @@ class PlainJsonLines(PlainParquet):
 
     def _opened(self) -> pa.RecordBatchReader:
         fields = pajson.ParseOptions(explicit_schema=self._schema, unexpected_field_behavior="infer")
-        rows = self._rows
-        lines = pa.OSFile(str(self.path)).get_stream(0, self._whole) if rows is None else pa.BufferReader(rows)
+        if self._rows is not None:
+            return self._rows.to_reader(BLOCK_ROWS)
+        lines = pa.OSFile(str(self.path)).get_stream(0, self._whole)
         return pajson.open_json(lines, pajson.ReadOptions(block_size=BLOCK_BYTES, use_threads=False), fields)
 
     def _unreadable(self, error: Exception) -> ExportError:
         fail_if_of_the_machine(error)
         problem = f"its lines are no JSON objects of one kind ({clean_text(str(error)).splitlines()[0][:120]})"
         return ExportError(self.source, problem, "one JSON object a line", "Write it as a table (CSV).")
+
+
+def _of_rows(rows: list[dict[str, Any]]) -> pa.Table:
+    """Return objects as a table: numbers as float64, what is not always one as text, lists and objects as null."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pa.table({name: _of_cells([row.get(name) for row in rows]) for name in names})
+
+
+def _of_cells(cells: list[Any]) -> pa.Array:
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds <= {int, float, bool}:  # by text: a whole number may be too large for a float
+        return pa.array([None if cell is None else float(f"{+cell}") for cell in cells], pa.float64())
+    if kinds <= {list, dict}:
+        return pa.nulls(len(cells), pa.list_(pa.null()))
+    texts = [cell if cell is None or isinstance(cell, str) else json.dumps(cell) for cell in cells]
+    return pa.array([None if text is None else text.encode(errors="replace").decode() for text in texts], pa.string())
 
 
 def _bytes_of_whole_lines(path: Path, size: int) -> int:

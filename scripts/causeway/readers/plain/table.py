@@ -6,6 +6,7 @@ all at once.
 """
 
 import csv
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -24,7 +25,14 @@ from causeway.readers.common.files import first_bytes, head_of
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.known_contents import known_content
 from causeway.readers.common.options import Options
-from causeway.readers.containers.csv_and_parquet import PlainCsv, PlainJsonLines, PlainParquet, csv_header, target_name
+from causeway.readers.containers.csv_and_parquet import (
+    PlainCsv,
+    PlainJsonLines,
+    PlainParquet,
+    columns_called,
+    csv_header,
+    target_name,
+)
 from causeway.readers.detect import detect
 from causeway.readers.sink.counter_table import TAKEN, metric_field
 from causeway.readers.sink.distinct import mapped_texts
@@ -44,7 +52,7 @@ _DURATION = re.compile(
 """Names of columns that hold how long something took, and in which unit."""
 _OF_LEVEL = r"_(?:mean|avg|average|median|min|max|p\d+)"
 _IN_UNIT = re.compile(
-    r"(?!(?:.*_)?(?:start|stamp|ts|at|epoch|begin|end|delay|window)_)"
+    r"(?!(?:.*_)?(?:start|stamp|ts|at|epoch|begin|end|delay|window|per_\d+)_)"
     r"(?:(?:[a-z]\w*_)?(?<!per_)(?:[num]s|(?:nano|micro|milli)?seconds)"
     r"(?:_per_\w+|" + _OF_LEVEL + r")?"
     r"|(?:[a-z]\w*_)?(?:total|mean|avg|median|wall|kernel|gpu|cpu|compute|exec\w*|run)_s(?:ec)?)",
@@ -55,19 +63,26 @@ which are taken for durations where nothing is named as one.
 """
 _TIMED = re.compile(
     r"(?!(?:.*_)?(?:start|begin|end|date|sim\w*|steps?|limit|zone|bin|window|index|delay|unix|epoch|local|event|stamp|wall|clock)(?:_|$))"
-    r"(?:[a-z]\w*_)?(?:latency|runtime|duration|elapsed|time)(?:_[a-z]+)?",
+    r"(?:[a-z]\w*_)?(?:latency|runtime|duration|elapsed|time)"
+    r"(?:_(?!rank|id|uuid|util|version|ratio|count|share|frac|pct|percent|rate|unit|type|status|scale|factor|score|group|code)[a-z]+)?",
     re.ASCII,
 )
 """Names of columns without a unit that say what was timed."""
 _CLOCK = "time"
-"""A name of a column that may be a time of day, or since the start: it is one where its values only grow."""
+"""A name of a column that may be a time of day, or since the start."""
+_NO_CLOCK = re.compile(
+    r"(?:[a-z]\w*_)?(?:latency|runtime|duration|(?:gpu|cuda|hip|kernel|device|cpu|exec\w*|run|step|iter\w*|inference|total|avg|mean|median)_time)"
+)
+"""Names without a unit that can be no clock's. Of others that have none, or say elapsed, a clock is one that grows."""
+CLOCK_FALLS = 0.3
+"""Share of steps in which a column falls, as at the begin of another device, up to which it is a clock."""
 _OF_HOST = re.compile(r"(?:^|_)(?:cpu|host|serial|sequential)(?:_|$)")
 """Names of what was timed on the host, which is told behind what was timed on a GPU."""
 _STATISTIC = re.compile(r"(?:^|_)(?:std(?:ev|dev|err)?|sem|var|ci|(?:min|max)(?:imum)?|best|worst|p\d+)(?:_|$)")
 """Names of a spread, or of an end, which say less than the mean or the whole beside them."""
 _NOT_MEASURED = re.compile(
     r"(?:^|_)(?:(?:low|high)(?=_[a-z]+$)|q[13]|iqr|mad|err(?:or)?|prev(?:ious)?|next(?!_token)|target|last|arrival|heartbeat|poll(?:ing)?|interval|period"
-    r"|timeout|deadline|slo|timestamp|uptime)(?:_|$)"
+    r"|time_?out|deadline|slo|time_?stamp|up_?time|relative|energy|(?:end|log|sampl\w+|submit\w*|submission|creat\w+|modif\w+|release\w*|utc)_time)(?:_|$)"
 )
 """Names of settings, times of day and statistics, which no duration of the row is, whatever their unit."""
 UNITS = {"sec": "s", "seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
@@ -108,7 +123,6 @@ def duration_columns(path: Path, targets: Sequence[str]) -> list[str]:
     reader says why.
     """
     columns: list[str] = []
-    numeric: set[str] = set()
     held: dict[str, list[float]] = {}
     with suppress_unless_of_the_machine(OSError, pa.ArrowInvalid, csv.Error, ExportError):
         if (reader := _plain(path)) is PlainCsv:
@@ -119,32 +133,40 @@ def duration_columns(path: Path, targets: Sequence[str]) -> list[str]:
                 for name, cell in zip(columns, cells, strict=False):
                     if (value := _float(cell)) is not None:
                         held.setdefault(name, []).append(value)
-            numeric = set(held)
         else:
             table = reader(path, path.name, (), ())
             columns = table.columns
-            numeric = table.numeric
             block = next(table.blocks(), (0, {}))[1]
-            held = {name: numbers(block[name]).drop_null().to_pylist() for name in numeric if _words(name) == _CLOCK}
-    if {*targets} & {*columns, *map(target_name, columns)}:
+            held = {name: numbers(cells).drop_null().to_pylist() for name, cells in block.items() if _durations([name])}
+    if columns_called(columns, targets):
         return []
-    columns = [name for name in columns if _words(name) != _CLOCK or not _only_grow(held.get(name, []))]
-    return _durations([name for name in columns if name in numeric]) or _durations(columns)
+    columns = [name for name in columns if not _is_clock(_words(name), held.get(name, []))]
+    return _durations([name for name in columns if held.get(name)]) or _durations(columns)
 
 
-def _only_grow(values: list[float]) -> bool:
-    """Return whether no value is below the one before it; the last may be cut."""
-    return values[:-1] == sorted(values[:-1])
+def _is_clock(words: str, values: list[float]) -> bool:
+    """Return whether a column of such a name that holds such values is a clock, by how rarely they fall; the last
+    value may be cut.
+    """
+    if ("elapsed" not in words and _in_unit(words)) or _NO_CLOCK.fullmatch(words):
+        return False
+    falls = sum(later < earlier for earlier, later in itertools.pairwise(values[:-1]))
+    return (words == _CLOCK or len(values) > 2) and falls <= CLOCK_FALLS * max(0, len(values) - 2)
 
 
 def _words(name: str) -> str:
-    """Return the words of a column's name; none of one in other letters.
+    """Return the words of a column's name; none of one in other letters, in per cent, or of an internal one (`_x`).
 
-    >>> _words("TimeMs"), _words("kernel time (µs)"), _words("GPUTime"), _words("SMs")
-    ('time_ms', 'kernel_time_us', 'gpu_time', 'sms')
+    >>> _words("TimeMs"), _words("kernel time (µs)"), _words("GPUTime"), _words("SMs"), _words("Time (%)")
+    ('time_ms', 'kernel_time_us', 'gpu_time', 'sms', '')
+    >>> _words("GPU(s)"), _words("Total (s)"), _words("Bytes/ns"), _words("ns/iter"), _words("_runtime")
+    ('gpus', 'total_s', 'bytes_per_ns', 'ns_per_iter', '')
     """
-    name = name.replace("µ", "u").replace("\u03bc", "u")
-    return _WORDS.sub("_", name).strip("_").lower() if name.isascii() else ""
+    name = re.sub("[\u00b5\u03bc]", "u", name)
+    if not name.isascii() or "%" in name or name.startswith("_"):
+        return ""
+    name = re.sub(r"(?<=[A-Za-z])\(s\)", "s", name).replace("/", " per ")
+    return _WORDS.sub("_", name).strip("_").lower()
 
 
 def _durations(columns: Sequence[str]) -> list[str]:
@@ -153,7 +175,8 @@ def _durations(columns: Sequence[str]) -> list[str]:
     named = ([name for name, words in timed.items() if form.fullmatch(words)] for form in (_DURATION, _IN_UNIT, _TIMED))
     durations = next(filter(None, named), [])
     durations = [name for name in durations if not _STATISTIC.search(timed[name])] or durations
-    return [target_name(name) for name in sorted(durations, key=lambda name: bool(_OF_HOST.search(timed[name])))]
+    durations.sort(key=lambda name: bool(_OF_HOST.search(timed[name])))
+    return list(dict.fromkeys(map(target_name, durations)))
 
 
 def read(path: Path, sink: Sink, options: Options) -> None:
@@ -167,7 +190,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     rules = column_map("table")
     table = _plain(path)(path, options.source, rules["missing"], {*options.targets, "kernel", "configuration"})
     others = [name for name in table.columns if _words(name) != _CLOCK]
-    is_measured = bool(set(options.targets) & set(table.columns) or _durations(others))
+    is_measured = bool(columns_called(table.columns, options.targets) or _durations(others))
     if not is_measured and (content := known_content("contents", head_of(path))):
         raise ExportError(options.source, content["found"], "a measured value per row", content["advice"])
     TableReader(table, sink, options).read()
@@ -180,7 +203,7 @@ class TableReader:
         self.table = table
         self.sink = sink
         self.options = options
-        self.targets = [raw for name in options.targets for raw in table.columns if name in (raw, target_name(raw))]
+        self.targets = columns_called(table.columns, options.targets)
         names = column_map("table")["columns"]
         self.raw_name = {ours: raw for raw, ours in names.items() if raw in table.columns and raw not in self.targets}
         self.rows = self.invalid = 0
@@ -195,16 +218,22 @@ class TableReader:
             As of `read` of this module.
         """
         columns = self.table.columns
-        if 2 * sum(_float(name) is not None for name in columns) > len(columns):
+        n_numbers = sum(_float(name) is not None for name in columns)
+        if not self.targets and isinstance(self.table, PlainCsv) and 2 * n_numbers > len(columns):
             raise self._error("its first line holds values, no names of columns", "a header", WRITE_HEADER)
         twice = sorted(name for name, count in Counter(columns).items() if count > 1)
         if twice:
             raise self._error(f"columns occur twice: {', '.join(twice[:5])}", "a header with distinct names", RENAME)
+        alike = [name for name, count in Counter(map(target_name, self.targets)).items() if count > 1]
+        if alike:
+            names = ", ".join(columns_called(columns, alike[:1]))
+            raise self._error(f"columns {names} are both called {alike[0]}", "names that stay apart", RENAME)
         if not self.targets:
             wanted = " or ".join(self.options.targets)
             have = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
-            name = next((name for name in columns if name in self.table.numeric and _TIME.match(name)), "COLUMN")
-            advice = f"Rename the column, or name it: `causeway run FILE --set targets.tables=[{target_name(name)}]`."
+            measured = [target_name(name) for name in columns if name in self.table.numeric and _TIME.match(name)]
+            name = next((name for name in measured if name and len(columns_called(columns, [name])) == 1), "COLUMN")
+            advice = f"Rename the column, or name it: `causeway run FILE --set targets.tables=[{name}]`."
             if tool := _telemetry(columns):
                 advice += f" Is it telemetry of {tool}? {TELEMETRY_ADVICE}"
             raise self._error(
@@ -359,9 +388,14 @@ def _unit(name: str) -> str:
     >>> _unit("seconds"), _unit("mean_microseconds"), _unit("ns_per_iter"), _unit("ms_median"), _unit("Run1 (ms)")
     ('s', 'us', 'ns', 'ms', 'ms')
     """
+    unit = _in_unit(_words(name))
+    return UNITS.get(unit, unit)
+
+
+def _in_unit(words: str) -> str:
     unit = r"(?:^|(?<!_per)_)([num]s|(?:nano|micro|milli)?seconds|s(?:ec)?(?!_))(?:_per_\w+|" + _OF_LEVEL + r")?$"
-    ending = re.search(unit, _words(name))
-    return UNITS.get(ending[1], ending[1]) if ending else ""
+    ending = re.search(unit, words)
+    return ending[1] if ending else ""
 
 
 def numbers(column: pa.Array) -> pa.Array:

@@ -244,3 +244,6 @@ def test_all_measured_columns_are_told_with_their_time(tmp_path):
     given = replace(given, units={}, targets=dict.fromkeys(("cg_time", "sor_time"), given.targets["gpu_ms"]))
     (said,) = (line.answer for line in plan(DatasetFacts(given)) if line.question == "Run")
     assert said == "cg_time: 4 rows, median 2, 1 to 9, 14 in all; sor_time 14 in all; no time line."
+    given = replace(given, targets=dict.fromkeys(("y", "rate"), given.targets["cg_time"]))
+    (said,) = (line.answer for line in plan(DatasetFacts(given)) if line.question == "Run")
+    assert said == "y: 4 rows, median 2, 1 to 9; no time line."

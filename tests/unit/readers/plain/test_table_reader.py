@@ -217,6 +217,8 @@ def test_lines_with_a_sign_above_the_header_are_comments(tmp_path, text, columns
         ("pct_of_gpu_time,total_ms_before", "targets.tables=[total_ms_before]"),
         ("Start Time(us),Task Duration(us)", "targets.tables=[Task_Duration_us]"),
         ("Time,kernel time (ms)\n13:32:39,2", "targets.tables=[kernel_time_ms]"),
+        ("n,2D-FFT runtime ms", "targets.tables=[_2D_FFT_runtime_ms]"),
+        ("run time,run-time", "targets.tables=[COLUMN]"),
     ],
 )
 def test_the_column_that_may_be_meant_is_named(tmp_path, header, choice):
@@ -236,6 +238,13 @@ SETTINGS_AND_STAMPS = (
     " target_latency_ms last_run_time next_run_time größe_ms größe_time_ms größe_latency"
 ).split()
 
+NO_DURATIONS = (
+    "GPU(s);CPU(s);Run(s);Kernel(s);Bytes/ns;Tokens/ms;Rate (1/ms);Rate (per 100 ms);GPU Time (%);Time (%);UpTimeMs;TimeOutMs"
+    ";_runtime;Relative Time (Process);Runtime Version;Runtime ID;Kernel Time Count;time_rank;Time Ratio;SubmitTime"
+    ";CreationTime;Modified Time;Release Time;UTC Time;EndTimeMs;Log Time"
+    ";Sample Time;Energy (W ms);Time Utilization;time_uuid"
+)
+
 
 @pytest.mark.parametrize(
     ("header", "columns"),
@@ -252,7 +261,7 @@ SETTINGS_AND_STAMPS = (
         ("kernel,Duration (us)", ["Duration_us"]),
         ("BlockSize,NumSMs,TimeMs", ["TimeMs"]),
         ("SMs,FLOPs,VMs", []),
-        ("Dataset Size,Pandas Time (s),cuDF Time (µs)", ["Pandas_Time_s", "cuDF_Time_s"]),
+        ("Dataset Size,Pandas Time (s),cuDF Time (µs)", ["Pandas_Time_s", "cuDF_Time_us"]),
         ("cpu_average_ms,gpu_average_ms", ["gpu_average_ms", "cpu_average_ms"]),
         ("layer,ms_median,ms_min,gflops", ["ms_median"]),
         ("queues,total_s,gb_per_s", ["total_s"]),
@@ -265,6 +274,10 @@ SETTINGS_AND_STAMPS = (
         ("cpu_ms,gpu_ms", ["gpu_ms", "cpu_ms"]),
         ("timeout_ms,pcie_bytes_s", []),
         *((f"n,{name}", []) for name in SETTINGS_AND_STAMPS),
+        *((f"n,{name}", []) for name in NO_DURATIONS.split(";")),
+        ("method,ns/iter", ["ns_iter"]),
+        ("Kernel(s),Total (s)", ["Total_s"]),
+        ("time ms,time_ms", ["time_ms"]),
         ("method,ns_per_run", ["ns_per_run"]),
         ("method,bytes_per_ns,tok_s_per_gpu", []),
         ("mean_ms,std_ms,size", ["mean_ms"]),
@@ -408,11 +421,65 @@ def test_a_json_document_without_rows_is_no_table(document, tmp_path):
     assert detect(path) is None
 
 
-@pytest.mark.parametrize(("times", "columns"), [("3 5 4 2", ["Time"]), ("0 1 2 3", []), ("2 2 2 2", [])])
-def test_a_column_time_is_measured_unless_it_only_grows(times, columns, tmp_path):
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"a":' * 5000 + "1" + "}" * 5000, "nested too deeply"),
+        (json.dumps([{"time_ms": 1, "name": "x" * 600_000}] * 2), "beyond 1,048,576 bytes (the file has 1,200,0"),
+        (json.dumps({"warmup": LAUNCHES, "runs": LAUNCHES * 2}), "lists of rows: warmup (2 rows), runs (4 rows)"),
+    ],
+)
+def test_a_json_document_whose_rows_cannot_be_told_is_refused_with_the_cause(text, says, tmp_path):
+    """One beyond a bound was of no known format, of several lists the longest was read alone, and deep ones failed."""
+    path = tmp_path / "rows.json"
+    path.write_text(text)
+    export = Read(path, tmp_path / "t")
+    assert export.status == "refused"
+    assert says in export.error["found"]
+
+
+def test_a_mapping_of_rows_gives_its_keys_as_kernels_and_text_among_numbers_no_value(tmp_path):
+    """Keys were dropped; a tuner's cache with a failed setting was refused whole, as lines of different kinds."""
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps({"8,2": {"x": 8, "y": 2}, "8,4": {"x": 8, "y": 4}}))
+    assert table.PlainJsonLines(path, "").columns == ["x", "y"]
+    path.write_text(json.dumps({"a": {"time_ms": 1, "n": [1]}, "b": {"time_ms": "Failed", "n": 10**400}}))
+    assert table.duration_columns(path, ("y",)) == ["time_ms"]
+    export = Read(path, tmp_path / "t", targets=("time_ms",))
+    assert export.kernels.column("name").to_pylist() == ["a", "b"]
+    assert export.counters.column("time_ms").to_pylist() == [1.0, None]
+    assert (export.count("no_target"), export.count("not_a_number")) == (1, 1)
+
+
+def test_a_header_of_numbers_beside_a_target_is_read(tmp_path):
+    assert read(tmp_path, "y,0,1,2\n1,2,3,4\n").counters.column("y").to_pylist() == [1]
+    pq.write_table(pa.table({"time_ms": [1.0], "0": [2.0], "1": [3.0]}), tmp_path / "x.parquet")
+    assert Read(tmp_path / "x.parquet", tmp_path / "t", targets=("time_ms",)).status == "read"
+
+
+def test_a_target_is_the_column_of_exactly_its_name_or_the_only_one_that_is_called_so(tmp_path):
+    assert read(tmp_path, "y,y (%)\n1,5\n2,6\n").capabilities["values"] == {"y": "", "y (%)": ""}
+    found = read(tmp_path, "run ms,run-ms\n1,2\n", "u", targets=("run_ms",)).error["found"]
+    assert found == "columns run ms, run-ms are both called run_ms"
+
+
+@pytest.mark.parametrize(
+    ("name", "times", "measured"),
+    [
+        ("Time", "3 5 4 2", True),
+        ("Time", "0 1 2 3", False),
+        ("Time", "2 2 2 2", False),
+        ("Time", "0 1 2 0 1 2 0 1 2", False),  # a log of three devices
+        ("elapsed_ms", "0 1 2 3", False),
+        ("elapsed_ms", "0 3 2 3", True),
+        ("Comm_Time", "0 1 2 3", False),
+        ("gpu_time", "0 1 2 3", True),
+    ],
+)
+def test_a_column_that_may_be_a_clock_is_measured_unless_it_mostly_grows(name, times, measured, tmp_path):
     path = tmp_path / "x.csv"
-    path.write_text("format,Time\n" + "".join(f"csr,{time}\n" for time in times.split()))
-    assert table.duration_columns(path, ("y",)) == columns
+    path.write_text(f"format,{name}\n" + "".join(f"csr,{time}\n" for time in times.split()))
+    assert table.duration_columns(path, ("y",)) == [name] * measured
 
 
 def test_a_target_is_called_by_a_column_without_what_no_name_may_hold(tmp_path):
