@@ -143,23 +143,18 @@ def cause_sentence(
         other = "the column that moves" if others == 1 else f"one of the {others} columns that move"
         subject += f" (or {other} with it)"
     target = scope.target
-    acts = _acts(arrow, target, subject)
+    acts = _acts(arrow, target, subject) + (f", through {arrow.through}" if arrow.through else "")
     # of the value, not of its absolute deviation: whoever reads of a variance takes it for that of what is measured
     share = arrow.variance
     explains = f"This explains {percent(share.value, share.low, share.high)} of {variance_of(target, n_kernels > 1)}."
-    shared = [explains, *_part_of_dataset(arrow, target, n_kernels)]
-    if arrow.through:
-        acts = f"{acts}, through {arrow.through}"
-        shared = []
-    changes = []
-    leads = setting is not None and arrow.in_time is None and setting.change is not None and not unclear(setting.change)
-    if setting is not None:
-        held = assumption if leads else ""
-        changes = [what_if_sentence(setting, target, node.group, is_collective=scope.is_collective, assumption=held)]
-    backed = _backing(arrow, why)  # before what setting it would change, which has a verdict of its own
-    if leads:
-        return " ".join([*changes, f"{acts}.", *shared, backed])
-    return " ".join([f"{acts}, {assumption}.", *shared, backed, *changes])
+    backed = [*([] if arrow.through else [explains, *_part_of_dataset(arrow, target, n_kernels)]), _backing(arrow, why)]
+    if setting is None:
+        return " ".join([f"{acts}, {assumption}.", *backed])
+    leads = arrow.in_time is None and setting.change is not None and not unclear(setting.change)
+    condition = assumption if leads else ""
+    change = what_if_sentence(setting, target, node.group, is_collective=scope.is_collective, assumption=condition)
+    # the verdict is the cause's: what setting it would change has one of its own
+    return " ".join([change, f"{acts}.", *backed] if leads else [f"{acts}, {assumption}.", *backed, change])
 
 
 def _part_of_dataset(arrow: Arrow, target: str, n_kernels: int) -> list[str]:
