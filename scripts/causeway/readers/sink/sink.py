@@ -198,9 +198,8 @@ class Sink:
         columns : mapping of str to ndarray of int64, shape (n,), or int
             start_ns and end_ns; kernel and process, codes from `kernel` and `processes.code`; as far as the export has
             them device, stream (`NULL`: written as 0, without order, and counted), correlation, label (codes of
-            `labels`), in_queue (bool: whether the stream is
-            a hardware queue, which may run several launches at a time, and no stream of the program), and columns of
-            `LAUNCH_FACTS` and `LAUNCH_SHAPE`. Others are passed over.
+            `labels`), in_queue (bool: whether the stream is a hardware queue, which may run several launches at a time,
+            and no stream of the program), and columns of `LAUNCH_FACTS` and `LAUNCH_SHAPE`. Others are passed over.
         """
         given: dict[str, Column] = dict.fromkeys(("correlation", "label", *LAUNCH_FACTS.names), NULL)
         given |= {"device": 0, "stream": NULL, "in_queue": False}
