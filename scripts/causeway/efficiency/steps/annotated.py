@@ -25,10 +25,6 @@ FEWEST_INPUTS = 3
 """Such ranges that one thread needs, as many as repeats of launches."""
 MOST_HELD = 0.8
 """Share of a rank's launches that such ranges have to hold: a part of a step holds less."""
-LEAST_PAUSE = 0.01
-"""Share of the last step's range from which the usual pause behind ranges counts as its own, too: what PyTorch's
-profiler does between two steps is less.
-"""
 _NUMBER = re.compile(r"\d+")
 
 
@@ -163,9 +159,8 @@ def annotated_steps(folder: Path, family: Family) -> dict[int, RankSteps]:
     """Return the steps of each rank of an export that has ranges of the family.
 
     Those of the thread with the most of them, ranges inside another one left out. A step lasts until the next one
-    starts; the last one until the next would, if that started as long after its range as the others do in the median;
-    until its own range ends where the next number does not follow, or where the range is named after an input: a server
-    waits between two of them.
+    starts; until its own range ends where it is the last one, where the next number does not follow, or where the range
+    is named after an input: a server waits between two of them.
     """
     rows: dict[int, dict[int, list[tuple[int, int, str]]]] = {}
     for block in _step_like(folder):
@@ -191,9 +186,6 @@ def _windows(rank: int, ranges: Sequence[tuple[int, int, str]], *, lasts: bool) 
     start, end = (np.array([span[column] for span in outer], np.int64) for column in (0, 1))
     number = _numbers([name for _, _, name in outer])
     follows = lasts & (np.diff(number) == 1)
-    if follows.any():
-        pause = int(np.median((start[1:] - end[:-1])[follows]))
-        end[-1] += pause if pause > LEAST_PAUSE * (end[-1] - start[-1]) else 0
     end[:-1] = np.where(follows, start[1:], np.minimum(end[:-1], start[1:]))
     return RankSteps(rank=rank, number=number, start=start, end=end)
 

@@ -138,7 +138,7 @@ class ComparedRuns:
     not, steps that warm up, kernels' names in the baseline by those in the candidate where they are others, and whether
     all kernels changed alike; the idle share before and after, what is behind most of it; and rates of
     copies that changed, by direction, GB/s; where no kernel is on both sides the time of all, ns; and the run that has
-    kernels alone, where the other has copies.
+    kernels alone, where the other has copies and calls.
     """
 
     def __init__(self, document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> None:
@@ -212,9 +212,11 @@ class ComparedRuns:
         self.is_alike = whole is not None and is_alike(rows, whole["change_percent"], document)
         self.idle_shares = _idle_shares(document, rows)
         self.rates = _rates(sides)
-        # of kernels alone it is not known what ran beside them: neither copies nor idle time are compared
-        bare = [NO_CALLS in own and not side.copies for own, side in zip(reasons, sides, strict=True)]
-        is_bare = any(bare) and any(side.copies for side in sides)
+        # of kernels alone it is not known what ran beside them, unless neither side has calls: neither copies nor
+        # idle time are compared
+        lacks_calls = [NO_CALLS in own for own in reasons]
+        bare = [lacks and not side.copies for lacks, side in zip(lacks_calls, sides, strict=True)]
+        is_bare = any(bare) and not all(lacks_calls) and any(side.copies for side in sides)
         self.bare = document[SIDES[bare.index(True)]]["dataset"] if is_bare else ""
         if self.bare:
             self.changes = [change for change in self.changes if not change.what.startswith(("Idle", "Copies"))]

@@ -1,14 +1,9 @@
-"""What the first step of a run, a warm-up that is in no number of the others, takes longer for; a table's first row."""
+"""What the first step of a run, a warm-up that is in no number of the others, takes longer for."""
 
-import re
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from causeway.core.clock import Clock
 from causeway.core.queries import of_table
@@ -18,7 +13,6 @@ from causeway.findings.first_screen.run_facts import (
     COPIES,
     FENCE,
     IDLE,
-    MOST_ROWS,
     NOTICEABLE,
     RunFact,
     RunTables,
@@ -26,14 +20,6 @@ from causeway.findings.first_screen.run_facts import (
 
 MUCH_LONGER = 2.0
 """Times as long as nine tenths of the others that a first step is, to be said."""
-FAR_LONGER = 10.0
-"""Times as long as the longest row of a table with the same settings that the first one is, to be said."""
-FEWEST_ALIKE = 5
-"""Rows with the same settings that a first one must have."""
-_OF_REPEATS = re.compile(
-    r"(?:^|_)(?:run|rep|repeat|repetition|iteration|iter|trial|sample|index|idx|step|epoch)s?(?:_|$)", re.I
-)
-"""Names of columns that number the repeats of a measurement."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,42 +99,3 @@ def _kernel_of(tables: RunTables, rank: int, window: tuple[int, int]) -> str | N
             ).fetchall()
             sums.update(dict(rows))
     return max(sums, key=lambda name: (sums[name], name), default=None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FirstRowFact:
-    """A first row of a table that takes far longer than all with its settings: its time, the median and number of
-    those, and its share of the time of all rows, 0 to 1.
-    """
-
-    value: float
-    usual: float
-    alike: int
-    share: float
-
-
-def first_row_fact(tables: RunTables, target: str) -> FirstRowFact | None:
-    """Return the first row of an only table, where it takes far longer than the longest row with its text and its
-    numbers of few values. None where a number of many values has its largest there, or grows from row to row: that may
-    be a size, which takes as long.
-    """
-    path = tables.folders[0] / "counters.parquet" if len(tables.folders) == 1 else Path()
-    if not path.is_file() or pq.read_metadata(path).num_rows > MOST_ROWS:
-        return None
-    # numbers of rows and times of the table itself are whole
-    schema = pq.read_schema(path)
-    names = {target, "configuration", *(field.name for field in schema if not pa.types.is_integer(field.type))}
-    names -= tables.targets.keys() - {target}
-    rows = pq.read_table(path, columns=sorted(names)).to_pandas().dropna(subset=[target])
-    others = [name for name in rows if name != target and not _OF_REPEATS.search(name)]
-    many = [name for name in others if pd.api.types.is_float_dtype(rows[name]) and 2 * rows[name].nunique() > len(rows)]
-    few = [name for name in others if name not in many]
-    alike = rows[rows.groupby(few, dropna=False, sort=False).ngroup() == 0] if len(rows) else rows
-    values = alike[target].to_numpy()
-    if values.size <= FEWEST_ALIKE or values[0] < FAR_LONGER * values[1:].max():
-        return None
-    share = values[0] / rows[target].sum()
-    numbers = [alike[name] for name in many]
-    if share < NOTICEABLE or any(of.is_monotonic_increasing or of.iloc[0] >= of.max() for of in numbers):
-        return None
-    return FirstRowFact(value=values[0], usual=float(np.median(values[1:])), alike=values.size - 1, share=float(share))

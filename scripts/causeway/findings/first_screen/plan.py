@@ -20,7 +20,6 @@ from causeway.findings.first_screen.compared import ALWAYS, PairSide, compared_r
 from causeway.findings.first_screen.counted_work import counter_facts, counter_means, peak_facts, rule_facts
 from causeway.findings.first_screen.device_differences import apart_fact, settings_fact
 from causeway.findings.first_screen.facts import DatasetFacts
-from causeway.findings.first_screen.first_steps import first_row_fact
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
 from causeway.findings.first_screen.run_facts import (
@@ -451,8 +450,6 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
                 answer += f"{whole}{_beside(tables, target)}; no time line."
             lines.append(ScreenLine(question=RUN, answer=answer))
         unit = tables.units.get(target, "")
-        if unit in NANOSECONDS and (first := first_row_fact(tables, target)) is not None:
-            lines.append(ScreenLine(question=OUTLIERS, answer=run_words.of_first_row(first, unit)))
         apart = apart_fact(tables, target, numbers=True)
         cause = cause_of_most(tables)
         explained = cause.row["variance_percent"] / 100 if cause is not None else 0.0

@@ -124,6 +124,7 @@ class Sink:
         self.overhead = ProfilerOverhead()
         self.other_contexts = OtherContexts()
         self.queues: set[tuple[int, ...]] = set()  # process, device, stream: hardware queues in place of streams
+        self.assumed_streams: set[tuple[int, ...]] = set()  # the same of streams with launches that name none
         self.work_item_calls: frozenset[str] = frozenset()  # names of calls whose launches have grids in work-items
         self.rows_in: dict[str, int] = {}
         self.session_start_ns: int | None = None
@@ -196,9 +197,9 @@ class Sink:
         ----------
         columns : mapping of str to ndarray of int64, shape (n,), or int
             start_ns and end_ns; kernel and process, codes from `kernel` and `processes.code`; as far as the export has
-            them device, stream (else 0), correlation, label (codes of `labels`), in_queue (bool: whether the stream is
-            a hardware queue, which may run several launches at a time, and no stream of the program), and columns of
-            `LAUNCH_FACTS` and `LAUNCH_SHAPE`. Others are passed over.
+            them device, stream (`NULL`: written as 0, without order, and counted), correlation, label (codes of
+            `labels`), in_queue (bool: whether the stream is a hardware queue, which may run several launches at a time,
+            and no stream of the program), and columns of `LAUNCH_FACTS` and `LAUNCH_SHAPE`. Others are passed over.
         """
         given: dict[str, Column] = dict.fromkeys(("correlation", "label", *LAUNCH_FACTS.names), NULL)
         given |= {"device": 0, "stream": NULL, "in_queue": False}
@@ -207,12 +208,15 @@ class Sink:
         if not n:
             return
         self.issues.add("zero_duration", int(np.sum(columns["duration_ns"] == 0)))
-        self.issues.add("stream_assumed", n * int(np.all((columns["stream"] == NULL) & (columns["in_queue"] == 0))))
+        in_queue = columns["in_queue"] != 0
+        is_assumed = (columns["stream"] == NULL) & ~in_queue
+        self.issues.add("stream_assumed", int(is_assumed.sum()))
         self._fit(columns, "device", "stream")
         self._check_sizes(columns, n)
-        if len(self.queues) < MOST_STREAMS and columns["in_queue"].any():
-            ids = [columns[name][columns["in_queue"] != 0] for name in ("process", "device", "stream")]
-            self.queues.update(distinct_keys(ids)[0])
+        for rows, streams in ((in_queue, self.queues), (is_assumed, self.assumed_streams)):
+            if len(streams) < MOST_STREAMS and rows.any():
+                ids = [columns[name][rows] for name in ("process", "device", "stream")]
+                streams.update(distinct_keys(ids)[0])
         codes = self._codes(columns, n)
         self._clock.take(columns["start_ns"], columns["duration_ns"])
         times = columns["start_ns"], columns["duration_ns"]

@@ -73,7 +73,7 @@ class StarWriter:
         self.rank, self.facts.ranks_from = sink.processes.ranks(sink.sheet_rank, sink.position, sink.issues)
         self.used_devices: set[tuple[int, ...]] = set()  # (process, device)
         self.used_processes: set[int] = set()
-        self.stream_order = StreamOrder(sink.queues, sink.issues)
+        self.stream_order = StreamOrder(sink.queues, sink.issues, sink.assumed_streams)
         self.cuts = Cuts()
         tick_ns = None if sink.issues.count("stream_assumed") else sink.coarse_tick_ns()
         # equal times of clocks that differ are not the same time; samples are averaged, and need no such care

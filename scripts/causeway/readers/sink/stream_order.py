@@ -44,6 +44,8 @@ class StreamOrder:
         Streams that are hardware queues, which may run several launches at a time.
     issues : Issues
         Of the export; what is found is added by `report`.
+    assumed : collection of (int, int, int)
+        Streams with launches that name none: nothing is known of the order on them.
 
     Attributes
     ----------
@@ -63,7 +65,9 @@ class StreamOrder:
         How long after its call returned such a launch starts at most.
     """
 
-    def __init__(self, queues: Collection[tuple[int, ...]], issues: Issues) -> None:
+    def __init__(
+        self, queues: Collection[tuple[int, ...]], issues: Issues, assumed: Collection[tuple[int, ...]] = ()
+    ) -> None:
         self.resets = 0
         self.first_reset: int | None = None
         self.outlasting = 0
@@ -74,6 +78,7 @@ class StreamOrder:
         self.most_late_ns = 0
         self._queues = queues
         self._issues = issues
+        self._assumed = assumed
         self._streams: dict[tuple[int, ...], int] = {}
         self._latest = np.empty(0, np.int64)
         self._ends_last = np.empty((5, 0), np.int64)
@@ -105,9 +110,12 @@ class StreamOrder:
         self.launches_ns += int(rows["duration_ns"].sum())
         has_calls = not (is_repeated(called) and called[0] == NULL)
         falls: list[int] = []
+        assumed = {self._streams[key] for key in keys if key in self._assumed}
         order = np.argsort(stream.astype(np.uint16), kind="stable")  # numbers of 16 bits are sorted by their digits
         for own in np.split(order, np.flatnonzero(np.diff(stream[order])) + 1):
             number = int(stream[own[0]])
+            if number in assumed:
+                continue
             series = rows["correlation"][own]
             late = self._late(number, start[own], called[own], returned[own]) if has_calls else np.zeros(own.size, bool)
             if late.any():
@@ -168,16 +176,14 @@ class StreamOrder:
 
     def impossible(self) -> list[tuple[int, ...]]:
         """Return the streams with launches whose ends are known to be wrong: process, device and stream of each."""
-        if self._issues.count("stream_assumed") or any(map(self._issues.count, SHARED_STREAMS)):
+        if any(map(self._issues.count, SHARED_STREAMS)):
             return []
         has_any = (self._ends_last[4] > 0) & self._in_order
         return [key for key, is_one in zip(self._streams, has_any.tolist(), strict=True) if is_one]
 
     def report(self) -> None:
-        """Add the issues found; where the export has no streams, launches have no order. What was cut is not added."""
+        """Add the issues found. What was cut is not added."""
         issues = self._issues
-        if issues.count("stream_assumed"):
-            return
         shared = any(map(issues.count, SHARED_STREAMS))
         if self.late and not shared:
             kind = "late_stamps" if self.late_ns > FEW_LATE * self.launches_ns else "few_late_stamps"

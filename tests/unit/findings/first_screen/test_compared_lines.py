@@ -1,5 +1,6 @@
 """The lines of a compared pair on the first screen. Numbers are worked by hand."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import first_screen_samples as made
@@ -454,3 +455,9 @@ def test_idle_time_and_copies_of_kernels_alone_are_not_compared():
         said = lines_of(sides={"a": with_copies, "b": bare})
         assert ("Idle time and copies are not compared: b has neither copies nor calls." in said) == is_told
         assert any(line.startswith("Idle, all") for line in said) != is_told
+    # where neither side has calls, copies that are gone were removed
+    with_copies = replace(with_copies, waiting=[alone])
+    bare = replace(bare, efficiency={"why": None, "copies": [], "waterfall_ns": {}})
+    said = lines_of(sides={"a": with_copies, "b": bare})
+    assert any(line.startswith("Idle, all") for line in said)
+    assert not any("not compared" in line for line in said)

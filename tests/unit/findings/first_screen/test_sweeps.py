@@ -13,9 +13,8 @@ from causeway.core.codes import ALL_LAUNCHES
 from causeway.findings.first_screen import device_differences
 from causeway.findings.first_screen.device_differences import ApartFact
 from causeway.findings.first_screen.facts import DatasetFacts
-from causeway.findings.first_screen.first_steps import first_row_fact
 from causeway.findings.first_screen.plan import plan
-from causeway.findings.first_screen.words import run_words, work_words
+from causeway.findings.first_screen.words import work_words
 
 
 def of_sweep(folder, value, dropped=(), searches=(), **columns):
@@ -182,49 +181,6 @@ def test_of_columns_with_equal_parts_the_one_in_round_numbers_is_told(tmp_path):
         size=lambda size, host, run: 0.0,
     )
     assert said[0].startswith("y by neurons: median ")
-
-
-def first_row(folder, values, **columns):
-    """Return the first row that is told of a table in ms with these columns."""
-    numbers = list(range(len(values)))
-    columns = {"launch": numbers, "start_ns": numbers, "configuration": [0] * len(values), "y_ms": values} | columns
-    pq.write_table(pa.table(columns), folder / "counters.parquet")
-    return first_row_fact(SimpleNamespace(folders=[folder], targets={"y_ms": []}), "y_ms")
-
-
-USUAL = [1.2, 1.25, 1.21, 1.19, 1.22, 1.2, 1.18]
-
-
-def test_a_first_row_that_takes_far_longer_than_its_like_is_told(tmp_path):
-    """The first of 14 rows loads the library; rows of the other size take long by themselves."""
-    sizes = [1.0] * 8 + [64.0] * 8
-    runs = [float(run) for run in range(8)] * 2
-    fact = first_row(
-        tmp_path, [212.0, *USUAL, *[46.0] * 8], size=sizes, run=runs, rate=[0.0, *range(29, 22, -1), *range(8)]
-    )
-    assert (fact.value, fact.usual, fact.alike) == (212.0, np.median(USUAL), 7)
-    assert fact.share == pytest.approx(212 / (212 + sum(USUAL) + 8 * 46))
-    assert run_words.of_first_row(fact, "ms") == (
-        "The first row takes 212 ms, the 7 others with its settings 1.2 ms at the median: warm-up may be in it,"
-        f" {100 * fact.share:.0f} % of the time of all rows."
-    )
-
-
-@pytest.mark.parametrize(
-    ("first", "columns"),
-    [
-        (11.0, {}),
-        (212.0, {"impl": ["cpu", *["gpu"] * 7]}),
-        (212.0, {"impl": [f"m{n}" for n in range(8)]}),
-        (212.0, {"n": [float(10 ** (9 - n)) for n in range(8)]}),
-        (212.0, {"threads": [float(16**n) for n in range(8)]}),
-        (212.0, {"n": [8e6, 3.0, 9e4, 17.0, 2e5, 66.0, 4e3, 5.0]}),
-        (212.0, {"level": [float(n) for n in range(8)]}),
-    ],
-)
-def test_a_first_row_of_its_own_settings_is_no_warm_up(tmp_path, first, columns):
-    assert first_row(tmp_path, [first, *USUAL], run=[float(n) for n in range(8)]) is not None or first == 11.0
-    assert first_row(tmp_path, [first, *USUAL], **columns) is None
 
 
 def test_all_measured_columns_are_told_with_their_time(tmp_path):

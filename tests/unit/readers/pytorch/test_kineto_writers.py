@@ -120,3 +120,14 @@ def test_events_without_a_phase_are_complete_ones_and_without_a_stream_none_is_c
     export = Read(write_trace(tmp_path / "streams.json", events), tmp_path / "s")
     assert sorted(export.launches.column("duration_ns").to_pylist()) == [10_000, 10_000, 10_000]
     assert (export.count("outlasting"), export.count("stream_assumed")) == (1, 0)
+
+
+def test_launches_without_a_stream_have_no_order_beside_others_that_have_one(tmp_path):
+    """One kernel on a stream let two short ones cut a long one, and none was said to have no stream."""
+    times = [(0, 100, None), (10, 10, None), (20, 80, 7), (30, 10, 7), (40, 10, None)]
+    events = [{"ph": "X", "cat": "kernel", "name": f"k{ts}", "ts": ts, "dur": dur} for ts, dur, _ in times]
+    events = [event | ({"tid": stream} if stream else {}) for event, (_, _, stream) in zip(events, times, strict=True)]
+    export = Read(write_trace(tmp_path / "trace.json", events), tmp_path / "t")
+    assert export.launches.column("stream").to_pylist() == [0, 0, 7, 7, 0]
+    assert export.launches.column("duration_ns").to_pylist() == [100_000, 10_000, 10_000, 10_000, 10_000]
+    assert (export.count("outlasting"), export.count("stream_assumed")) == (1, 3)

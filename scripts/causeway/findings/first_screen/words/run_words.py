@@ -24,7 +24,7 @@ from causeway.core.names.kernel_words import kernel_words
 from causeway.core.schemas import Row
 from causeway.findings.first_screen import device_differences as differences
 from causeway.findings.first_screen import losses
-from causeway.findings.first_screen.first_steps import FirstRowFact, FirstStepFact
+from causeway.findings.first_screen.first_steps import FirstStepFact
 from causeway.findings.first_screen.late_in_mpi import InTurnFact, PeerFact
 from causeway.findings.first_screen.outliers import EventFact, GapFact, SlowStepsFact
 from causeway.findings.first_screen.run_facts import (
@@ -483,15 +483,6 @@ def of_first_step(fact: FirstStepFact) -> str:
     return (
         f"The first step ({fact.step}) takes {time(fact.duration_ns)}, the others {time(fact.usual_ns)}:"
         f" {time(fact.part_ns)} more {PARTS[fact.part]}{which}"
-    )
-
-
-def of_first_row(fact: FirstRowFact, unit: str) -> str:
-    """Return by how much a table's first row is longer than those with its settings."""
-    return (
-        f"The first row takes {quantity(fact.value, unit)}, the {count(fact.alike)} others with its settings"
-        f" {quantity(fact.usual, unit)} at the median: warm-up may be in it,"
-        f" {percent(fact.share)} of the time of all rows."
     )
 
 
