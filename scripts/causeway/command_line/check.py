@@ -195,6 +195,17 @@ def _lines(export: FoundExport, document: dict[str, Any], span_ns: int | None, s
     return [first, *(f"  {line}" for line in rest)]
 
 
+def _counted(number: int, things: str) -> str:
+    """Return a number of things, whose name is a plural.
+
+    >>> _counted(1, "launches with counters"), _counted(1, "kernels"), _counted(2000, "calls")
+    ('1 launch with counters', '1 kernel', '2,000 calls')
+    """
+    first, space, rest = things.partition(" ")
+    single = first.removesuffix("es") if first.endswith("ches") else first.removesuffix("s")
+    return f"{number:,} {single if number == 1 else first}{space}{rest}"
+
+
 def _sentences(export: FoundExport, document: dict[str, Any], span_ns: int | None) -> Iterator[str]:
     yield f"{export.shown}: {_format(document)}, {document['status']}"
     if error := document["error"]:
@@ -203,7 +214,7 @@ def _sentences(export: FoundExport, document: dict[str, Any], span_ns: int | Non
         return
     yield f"run       {export.dataset}, {_ranks(export, document)}"
     names = {"counters": "rows" if document["kind"] == "table" else "launches with counters"}
-    rows = ", ".join(f"{count:,} {names.get(table, table)}" for table, count in document["tables"].items())
+    rows = ", ".join(_counted(count, names.get(table, table)) for table, count in document["tables"].items())
     yield f"holds     {rows}"
     if span_ns is not None:
         span = f"{span_ns / 1e9:.3f} s" if span_ns >= 1e8 else time(span_ns)
