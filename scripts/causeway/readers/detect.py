@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from causeway.core.files.machine_errors import suppress_unless_of_the_machine
-from causeway.readers.common.files import HEAD_BYTES, PRINTED_BYTES, are_json_lines, first_bytes, json_rows
+from causeway.readers.common.files import HEAD_BYTES, PRINTED_BYTES, are_json_lines, first_bytes, json_rows, text_of
 from causeway.readers.containers.perfetto_head import begins_like_perfetto
 from causeway.readers.containers.sqlite_names import SQLITE, is_database, sqlite_tables
 from causeway.readers.registry import DETECTION_ORDER, FORMATS
@@ -83,7 +83,7 @@ def detect(path: str | Path) -> str | None:
         return "nsys"
     if begins_like_perfetto(head):
         return "rocprofv3"
-    text = _text_of(head)
+    text = text_of(head)
     if _NVPROF_BANNER.match(text):
         # also with a damaged header: the banner holds the command line, which no other reader must see
         return "cupti"
@@ -130,14 +130,9 @@ def _detect_printed(text: bytes) -> str | None:
     """Return the format of a profiler that writes below what a program prints, by a line of its own."""
     if any(pattern.search(text) for pattern in (NCU_HEADER, NCU_MESSAGE, _NCU_PAGE)):
         return "ncu"
-    if _NCU_PIVOT.match(_text_of(text)):
+    if _NCU_PIVOT.match(text_of(text)):
         return "ncu"
     return "cupti" if _NVPROF_LINE.search(text) or _has_printed_activities(text) else None
-
-
-def _text_of(head: bytes) -> bytes:
-    """Return a file's first bytes without a byte order mark and blanks before the text."""
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
 def _last_bytes(path: Path, size: int = HEAD_BYTES) -> bytes:
@@ -223,7 +218,7 @@ def _detect_folder(path: Path) -> str | None:
         if _has_file(path, [f"{below}{name}" for below in ("*/", "*/*/") for name in record.signs.files_below]):
             return record.word
     for file in sorted([*path.glob("*.csv"), *path.glob("*.csv.gz")]):
-        if file.is_file() and (word := _detect_csv(_text_of(first_bytes(file)))) and FORMATS[word].signs.csv_folder:
+        if file.is_file() and (word := _detect_csv(text_of(first_bytes(file)))) and FORMATS[word].signs.csv_folder:
             return word
     for file in sorted(path.glob("*.db")):
         if is_database(file) and (word := _detect_sqlite(file)) and FORMATS[word].signs.database_folder:

@@ -183,9 +183,8 @@ def draw_causal_graph(graph: Mapping, scope: str, alone: bool = True) -> Markup:
     drawn = arrows + ([rest] if rest else [])
     tiers = _tiers(arrows, nodes)
     target = graph["target_node"]
-    lines = [*wrapped(elided(target_name(target), 60), 190, theme.SIZE, bold=True), *wrapped(scope, 190, theme.SMALL)][
-        :5
-    ]
+    heading = wrapped(elided(target_name(target), 60), 190, theme.SIZE, bold=True)
+    lines = [*heading, *wrapped(scope, 190, theme.SMALL)][:5]
     boxes = {arrow.source: _cause(arrow.source, nodes) for arrow in drawn}
     edges: dict[tuple[str, str], Mapping] = {}
     wide = max(arrow.size_of_words[0] for arrow in drawn)

@@ -161,9 +161,9 @@ def what_limits(path: pa.Table, replay: pa.Table | None, name: str) -> Markup | 
         The dataset.
     """
     times = Times(_of_run(path), f"{name}/critical_path.parquet", "path_ns", "step IS NULL")
-    limits = replay["limited_name"].to_pylist() if replay is not None else []
     if not times.whole:
         return None
+    limits = replay["limited_name"].to_pylist() if replay is not None else []
     return rendered(
         "limits.html",
         name=name,
@@ -177,7 +177,7 @@ def what_limits(path: pa.Table, replay: pa.Table | None, name: str) -> Markup | 
 
 
 def _words_of(names: Sequence[str | None]) -> dict[str | None, str]:
-    """Return what is called by each of some names: a matrix product by what it is, where no other is the same."""
+    """Return the words for each name: a matrix product by what it is, unless two names would read alike."""
     words = {name: kernel_words(name or "", LONGEST_NAME) for name in names}
     count = Counter(words.values())
     return {name: text if count[text] == 1 else elided(name or "", LONGEST_NAME) for name, text in words.items()}

@@ -71,6 +71,11 @@ def open_text(path: Path) -> tuple[io.BufferedReader, io.TextIOWrapper]:
     return raw, io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
 
 
+def text_of(head: bytes) -> bytes:
+    """Return a file's first bytes without a byte order mark and blanks before the text."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()
+
+
 def are_json_lines(head: bytes) -> bool:
     r"""Return whether a file begins with lines that are JSON objects, the first of numbers and texts alone.
 

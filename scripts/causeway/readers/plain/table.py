@@ -21,7 +21,7 @@ from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import suppress_unless_of_the_machine
 from causeway.core.files.yaml_files import column_map
 from causeway.readers.common.constants import NULL
-from causeway.readers.common.files import first_bytes, head_of
+from causeway.readers.common.files import first_bytes, head_of, text_of
 from causeway.readers.common.kernel_names import clean_text
 from causeway.readers.common.known_contents import known_content
 from causeway.readers.common.options import Options
@@ -82,7 +82,7 @@ _STATISTIC = re.compile(r"(?:^|_)(?:std(?:ev|dev|err)?|sem|var|ci|(?:min|max)(?:
 """Names of a spread, or of an end, which say less than the mean or the whole beside them."""
 _NOT_MEASURED = re.compile(
     r"(?:^|_)(?:(?:low|high)(?=_[a-z]+$)|q[13]|iqr|mad|err(?:or)?|prev(?:ious)?|next(?!_token)|target|last|arrival|heartbeat|poll(?:ing)?|interval|period"
-    r"|time_?out|deadline|slo|time_?stamp|up_?time|relative|energy|(?:end|log|sampl\w+|submit\w*|submission|creat\w+|modif\w+|release\w*|utc)_time)(?:_|$)"
+    r"|time_?out|deadline|slo|stop|time_?stamp|up_?time|relative|energy|(?:end|log|sampl\w+|submit\w*|submission|creat\w+|modif\w+|release\w*|utc)_time)(?:_|$)"
 )
 """Names of settings, times of day and statistics, which no duration of the row is, whatever their unit."""
 UNITS = {"sec": "s", "seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
@@ -103,14 +103,14 @@ def probe(path: Path) -> bool:
     """Return whether the file is Parquet, or text that is no JSON without rows."""
     head = head_of(path)
     line = head.lstrip(b"\r\n").split(b"\n", 1)[0]
-    if head.startswith((b"PAR1", b"{", b"[")):
+    if text_of(head).startswith((b"PAR1", b"{", b"[")):
         return detect(path) == "table"
     return bool(head) and b"\x00" not in line and not head.startswith((b"SQLite", b"\x89HDF"))
 
 
 def _plain(path: Path) -> type[PlainCsv | PlainParquet]:
     """Return what reads a table."""
-    head = first_bytes(path)
+    head = text_of(first_bytes(path))
     if head.startswith(b"PAR1"):
         return PlainParquet
     return PlainJsonLines if head.startswith((b"{", b"[")) else PlainCsv

@@ -242,7 +242,7 @@ NO_DURATIONS = (
     "GPU(s);CPU(s);Run(s);Kernel(s);Bytes/ns;Tokens/ms;Rate (1/ms);Rate (per 100 ms);GPU Time (%);Time (%);UpTimeMs;TimeOutMs"
     ";_runtime;Relative Time (Process);Runtime Version;Runtime ID;Kernel Time Count;time_rank;Time Ratio;SubmitTime"
     ";CreationTime;Modified Time;Release Time;UTC Time;EndTimeMs;Log Time"
-    ";Sample Time;Energy (W ms);Time Utilization;time_uuid"
+    ";Sample Time;Energy (W ms);Time Utilization;time_uuid;stopTime;stop_ns"
 )
 
 
@@ -402,6 +402,18 @@ def test_rows_of_a_json_document_are_a_table(document, tmp_path):
     assert export.counters.column("duration_us").to_pylist() == [1.5, 2.0]
     assert export.kernels.column("name").to_pylist() == ["a", "b"]
     assert export.count("unusable_columns") == 1
+
+
+@pytest.mark.parametrize("before", [b"\xef\xbb\xbf", b"\n  "])
+def test_a_mark_and_blanks_may_stand_before_rows_in_json(before, tmp_path):
+    """Some editors write them: the document was read as CSV, and its first line taken for a header."""
+    rows = [{"kernel": "a", "time_ms": 1.5}, {"kernel": "b", "time_ms": 2.0}]
+    texts = [json.dumps(rows)] + (["\n".join(map(json.dumps, rows))] if before.strip() else [])
+    for number, text in enumerate(texts):
+        path = tmp_path / f"{number}.json"
+        path.write_bytes(before + text.encode())
+        assert (detect(path), table.duration_columns(path, ("y",))) == ("table", ["time_ms"])
+        assert Read(path, tmp_path / f"t{number}", targets=("time_ms",)).counters["time_ms"].to_pylist() == [1.5, 2.0]
 
 
 @pytest.mark.parametrize(
