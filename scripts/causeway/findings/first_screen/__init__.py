@@ -4,6 +4,6 @@
 `words` renders each once.
 
 Imports run from left to right: `plan` > `advice`, `compared` > `facts`, `words` >
-`compared_kernels`, `counted_work`, `device_differences`, `late_in_mpi` > `losses`, `outliers`, `work` >
+`compared_kernels`, `counted_work`, `device_differences`, `late_in_mpi`, `table_rows` > `losses`, `outliers`, `work` >
 `first_steps`, `step_edges` > `run_facts`.
 """

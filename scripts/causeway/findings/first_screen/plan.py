@@ -18,7 +18,6 @@ from causeway.core.vocabulary import COMPARED, KERNEL_VARIABILITY, MEMORY_STALL
 from causeway.findings.first_screen.advice import MOST, advice, of_rule
 from causeway.findings.first_screen.compared import ALWAYS, PairSide, compared_runs, of_comparison, step_times
 from causeway.findings.first_screen.counted_work import counter_facts, counter_means, peak_facts, rule_facts
-from causeway.findings.first_screen.device_differences import apart_fact, settings_fact
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.losses import LossFact, migration_facts, shared_facts
 from causeway.findings.first_screen.outliers import behind_steps
@@ -31,6 +30,7 @@ from causeway.findings.first_screen.run_facts import (
     RunTables,
     percent_query,
 )
+from causeway.findings.first_screen.table_rows import apart_fact, largest_fact, settings_fact
 from causeway.findings.first_screen.words import run_words, work_words
 from causeway.findings.first_screen.words.recording_words import of_recording
 from causeway.findings.first_screen.work import cause_of_most, class_facts, drift_fact, kernel_facts
@@ -457,6 +457,7 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
             {(drop["feature"], drop["kind"]) for drop in search.graph.get("dropped", ())} for search in tables.searches
         ]
         of_target = {name for name, kind in set().union(*dropped) if kind in _OF_TARGET}
+        of_target |= tables.targets.keys() - {target}
         settings = settings_fact(tables, target, of_target)
         between = settings.share if settings is not None else 0.0
         is_searched = any(search.graph["p_value"] is not None for search in tables.searches)
@@ -473,6 +474,9 @@ def _of_table(tables: RunTables, said: bool) -> list[ScreenLine]:
                 [search.graph for search in tables.searches], spread / total if said and total else None
             )
         else:
+            largest = largest_fact(tables, target, of_target) if _is_without_kernels(rows) else None
+            if largest is not None:
+                lines.append(ScreenLine(question=FILLS, answer=work_words.of_largest(largest, unit)))
             lines += _not_searched(tables)
             continue
         everywhere = set.intersection(*dropped) if dropped else set()

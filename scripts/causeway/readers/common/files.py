@@ -94,8 +94,9 @@ def are_json_lines(head: bytes) -> bool:
 def json_rows(path: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the lists of rows of a JSON document by their names: of the document itself (""), or of its members. Rows
     are objects, at least two, that share a field, with a number in the first. Keys of a mapping of rows are their
-    `kernel`, or `key` where a field is called so, unless they repeat values of the row. There are none in more than
-    `DOCUMENT_BYTES`, or in what is too deep to be parsed.
+    `kernel`, or `key` where a field is called so or they are lists, unless they repeat values of the row. There are
+    none in more than `DOCUMENT_BYTES`, or in what is too deep to be parsed. Google Benchmark's means and deviations,
+    rows beside those that they are of, are left out.
     """
     text = first_bytes(path, DOCUMENT_BYTES + 1)
     try:
@@ -105,16 +106,21 @@ def json_rows(path: Path) -> dict[str, list[dict[str, Any]]]:
     parts: dict[str, Any] = {"": document} | (document if isinstance(document, dict) else {})
     lists = {name: list(part.values()) if isinstance(part, dict) else part for name, part in parts.items()}
     return {
-        name: _with_keys(parts[name], rows) if isinstance(parts[name], dict) else rows
+        name: _with_keys(parts[name], rows) if isinstance(parts[name], dict) else _single(rows)
         for name, rows in lists.items()
         if isinstance(rows, list) and _are_rows(rows)
     }
 
 
+def _single(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for row in rows if row.get("run_type") != "aggregate"] or rows
+
+
 def _with_keys(keys: Iterable[str], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if all({*key.split(",")} <= {*map(str, row.values())} for key, row in zip(keys, rows, strict=True)):
         return rows  # as of Kernel Tuner's cache, whose keys are the settings
-    name = "key" if any("kernel" in field.lower() for row in rows for field in row) else "kernel"
+    is_kernel = not any("kernel" in field.lower() for row in rows for field in row) and "," not in "".join(keys)
+    name = "kernel" if is_kernel else "key"
     return [{name: key} | row for key, row in zip(keys, rows, strict=True)]
 
 

@@ -184,9 +184,13 @@ def csv_header(path: Path, source: str) -> tuple[list[str], str, int]:
     """
     with open(path, encoding="utf-8-sig", errors="replace", newline="") as text:
         head = list(islice(iter(partial(text.readline, LONGEST_CELL), ""), MOST_COMMENTS))
-        comments = next((index for index, line in enumerate(head) if not line.startswith("#")), 0)
+        comments = next((index for index, line in enumerate(head) if line.strip() and not line.startswith("#")), 0)
         delimiter = max(",;\t", key=head[comments].count) if head else ","
-        if comments and head[comments - 1].count(delimiter) == head[comments].count(delimiter):
+        if (
+            comments
+            and head[comments - 1][:1] == "#"
+            and head[comments - 1].count(delimiter) == head[comments].count(delimiter)
+        ):
             comments -= 1  # that line is the header
         text.seek(0)
         deque(islice(text, comments), 0)

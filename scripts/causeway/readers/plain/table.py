@@ -7,6 +7,7 @@ all at once.
 
 import csv
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from causeway.core.codes import ALL_LAUNCHES
 from causeway.core.errors import ExportError
 from causeway.core.files.machine_errors import suppress_unless_of_the_machine
 from causeway.core.files.yaml_files import column_map
+from causeway.core.formatting import NANOSECONDS
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.files import first_bytes, head_of, text_of
 from causeway.readers.common.kernel_names import clean_text
@@ -52,14 +54,14 @@ _DURATION = re.compile(
 """Names of columns that hold how long something took, and in which unit."""
 _OF_LEVEL = r"_(?:mean|avg|average|median|min|max|p\d+)"
 _IN_UNIT = re.compile(
-    r"(?!(?:.*_)?(?:start|stamp|ts|at|epoch|begin|end|delay|window|per_\d+)_)"
+    r"(?!(?:.*_)?(?:start|stamp|ts|at|epoch|begin|end|delay|window)_)"
     r"(?:(?:[a-z]\w*_)?(?<!per_)(?:[num]s|(?:nano|micro|milli)?seconds)"
-    r"(?:_per_\w+|" + _OF_LEVEL + r")?"
+    r"(?:" + _OF_LEVEL + r")?"
     r"|(?:[a-z]\w*_)?(?:total|mean|avg|median|wall|kernel|gpu|cpu|compute|exec\w*|run)_s(?:ec)?)",
     re.ASCII,
 )
-"""Names of columns that end in a unit of time, or in one per run or iteration, and name no time of day and no setting,
-which are taken for durations where nothing is named as one.
+"""Names of columns that end in a unit of time and name no time of day and no setting, which are taken for durations
+where nothing is named as one.
 """
 _TIMED = re.compile(
     r"(?!(?:.*_)?(?:start|begin|end|date|sim\w*|steps?|limit|zone|bin|window|index|delay|unix|epoch|local|event|stamp|wall|clock)(?:_|$))"
@@ -68,12 +70,14 @@ _TIMED = re.compile(
     re.ASCII,
 )
 """Names of columns without a unit that say what was timed."""
-_CLOCK = "time"
-"""A name of a column that may be a time of day, or since the start."""
+_CLOCK = re.compile(r"time|(?:.*_)?elapsed(?:_.*)?")
+"""Names of columns that may be a time of day, or since the start. Of these a clock is one that mostly grows, of others
+without a unit one that never falls.
+"""
 _NO_CLOCK = re.compile(
     r"(?:[a-z]\w*_)?(?:latency|runtime|duration|(?:gpu|cuda|hip|kernel|device|cpu|exec\w*|run|step|iter\w*|inference|total|avg|mean|median)_time)"
 )
-"""Names without a unit that can be no clock's. Of others that have none, or say elapsed, a clock is one that grows."""
+"""Names without a unit that can be no clock's."""
 CLOCK_FALLS = 0.3
 """Share of steps in which a column falls, as at the begin of another device, up to which it is a clock."""
 _OF_HOST = re.compile(r"(?:^|_)(?:cpu|host|serial|sequential)(?:_|$)")
@@ -81,7 +85,7 @@ _OF_HOST = re.compile(r"(?:^|_)(?:cpu|host|serial|sequential)(?:_|$)")
 _STATISTIC = re.compile(r"(?:^|_)(?:std(?:ev|dev|err)?|sem|var|ci|(?:min|max)(?:imum)?|best|worst|p\d+)(?:_|$)")
 """Names of a spread, or of an end, which say less than the mean or the whole beside them."""
 _NOT_MEASURED = re.compile(
-    r"(?:^|_)(?:(?:low|high)(?=_[a-z]+$)|q[13]|iqr|mad|err(?:or)?|prev(?:ious)?|next(?!_token)|target|last|arrival|heartbeat|poll(?:ing)?|interval|period"
+    r"(?:^|_)(?:id|(?:low|high)(?=_[a-z]+$)|q[13]|iqr|mad|err(?:or)?|prev(?:ious)?|next(?!_token)|target|last|arrival|heartbeat|poll(?:ing)?|interval|period"
     r"|time_?out|deadline|slo|stop|time_?stamp|up_?time|relative|energy|(?:end|log|sampl\w+|submit\w*|submission|creat\w+|modif\w+|release\w*|utc)_time)(?:_|$)"
 )
 """Names of settings, times of day and statistics, which no duration of the row is, whatever their unit."""
@@ -117,10 +121,10 @@ def _plain(path: Path) -> type[PlainCsv | PlainParquet]:
 
 
 def duration_columns(path: Path, targets: Sequence[str]) -> list[str]:
-    """Return the columns of a table that are named as durations, with what was timed and its unit, else with either, in
-    the table's order, those of the host last, as targets are called; of several statistics means, medians and wholes,
-    and none of text beside one of numbers. None where one of `targets` is there, or where the file cannot be read: the
-    reader says why.
+    """Return the columns of a table that are named as durations, with what was timed and its unit, else with either,
+    the longest mean first, those of the host last, as targets are called; of several statistics means, medians and
+    wholes, and none of text beside one of numbers. None where one of `targets` is there, or where the file cannot be
+    read: the reader says why.
     """
     columns: list[str] = []
     held: dict[str, list[float]] = {}
@@ -131,7 +135,7 @@ def duration_columns(path: Path, targets: Sequence[str]) -> list[str]:
             rows = csv.reader(first, delimiter=delimiter)  # enough to see what a column holds
             for cells in rows:
                 for name, cell in zip(columns, cells, strict=False):
-                    if (value := _float(cell)) is not None:
+                    if (value := _float(cell)) is not None and math.isfinite(value):
                         held.setdefault(name, []).append(value)
         else:
             table = reader(path, path.name, (), ())
@@ -141,6 +145,7 @@ def duration_columns(path: Path, targets: Sequence[str]) -> list[str]:
     if columns_called(columns, targets):
         return []
     columns = [name for name in columns if not _is_clock(_words(name), held.get(name, []))]
+    columns.sort(key=lambda name: -np.mean(held.get(name) or 0.0) * NANOSECONDS.get(_unit(name), 1.0))
     return _durations([name for name in columns if held.get(name)]) or _durations(columns)
 
 
@@ -148,10 +153,11 @@ def _is_clock(words: str, values: list[float]) -> bool:
     """Return whether a column of such a name that holds such values is a clock, by how rarely they fall; the last
     value may be cut.
     """
-    if ("elapsed" not in words and _in_unit(words)) or _NO_CLOCK.fullmatch(words):
+    may_be = _CLOCK.fullmatch(words) is not None
+    if not may_be and (_in_unit(words) or _NO_CLOCK.fullmatch(words)):
         return False
     falls = sum(later < earlier for earlier, later in itertools.pairwise(values[:-1]))
-    return (words == _CLOCK or len(values) > 2) and falls <= CLOCK_FALLS * max(0, len(values) - 2)
+    return (words == "time" or len(values) > 2) and falls <= may_be * CLOCK_FALLS * max(0, len(values) - 2)
 
 
 def _words(name: str) -> str:
@@ -171,7 +177,7 @@ def _words(name: str) -> str:
 
 def _durations(columns: Sequence[str]) -> list[str]:
     """Return those columns that are named as durations, by the strictest form that one has, as targets are called."""
-    timed = {name: words for name in columns if not _NOT_MEASURED.search(words := _words(name))}
+    timed = {name: words for name in columns if not _NOT_MEASURED.search(words := _words(name).partition("_per_")[0])}
     named = ([name for name, words in timed.items() if form.fullmatch(words)] for form in (_DURATION, _IN_UNIT, _TIMED))
     durations = next(filter(None, named), [])
     durations = [name for name in durations if not _STATISTIC.search(timed[name])] or durations
@@ -189,7 +195,7 @@ def read(path: Path, sink: Sink, options: Options) -> None:
     """
     rules = column_map("table")
     table = _plain(path)(path, options.source, rules["missing"], {*options.targets, "kernel", "configuration"})
-    others = [name for name in table.columns if _words(name) != _CLOCK]
+    others = [name for name in table.columns if _words(name) != "time"]
     is_measured = bool(columns_called(table.columns, options.targets) or _durations(others))
     if not is_measured and (content := known_content("contents", head_of(path))):
         raise ExportError(options.source, content["found"], "a measured value per row", content["advice"])
@@ -218,12 +224,13 @@ class TableReader:
             As of `read` of this module.
         """
         columns = self.table.columns
-        n_numbers = sum(_float(name) is not None for name in columns)
-        if not self.targets and isinstance(self.table, PlainCsv) and 2 * n_numbers > len(columns):
+        n_values = sum(re.match(r"[+-]?\.?\d", name) is not None for name in columns)
+        if not self.targets and isinstance(self.table, PlainCsv) and 2 * n_values > len(columns):
             raise self._error("its first line holds values, no names of columns", "a header", WRITE_HEADER)
         twice = sorted(name for name, count in Counter(columns).items() if count > 1)
         if twice:
-            raise self._error(f"columns occur twice: {', '.join(twice[:5])}", "a header with distinct names", RENAME)
+            names = ", ".join(name or "one without a name" for name in twice[:5])
+            raise self._error(f"columns occur twice: {names}", "a header with distinct names", RENAME)
         alike = [name for name, count in Counter(map(target_name, self.targets)).items() if count > 1]
         if alike:
             names = ", ".join(columns_called(columns, alike[:1]))
@@ -246,6 +253,8 @@ class TableReader:
             which, have = ("columns", "have") if len(self.targets) > 1 else ("column", "has")
             problem = f"{which} {', '.join(self.targets)} {have} no number in {self.rows} rows"
             advice = "Check the column."
+            if not self.rows:
+                problem = "it has no row below its header"
             if self.with_commas:
                 problem = f"{problem}: {self.with_commas:,} cells have a decimal comma"
                 advice = "Write the table again with decimal points."

@@ -10,10 +10,10 @@ import pytest
 from first_screen_samples import tables
 
 from causeway.core.codes import ALL_LAUNCHES
-from causeway.findings.first_screen import device_differences
-from causeway.findings.first_screen.device_differences import ApartFact
+from causeway.findings.first_screen import table_rows
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan
+from causeway.findings.first_screen.table_rows import ApartFact
 from causeway.findings.first_screen.words import work_words
 
 
@@ -70,7 +70,7 @@ def test_two_columns_that_hide_each_other_are_told(tmp_path):
         for stage in range(7)
     ]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "counters.parquet")
-    fact = device_differences.settings_fact(SimpleNamespace(folders=[tmp_path]), "y", ())
+    fact = table_rows.settings_fact(SimpleNamespace(folders=[tmp_path]), "y", ())
     logs = np.log(values)
     between = [((logs.mean(axis) - logs.mean()) ** 2).mean() / logs.var() for axis in (1, 0)]
     assert [setting.column for setting in fact.settings] == ["stage", "size"]
@@ -79,7 +79,7 @@ def test_two_columns_that_hide_each_other_are_told(tmp_path):
     at_random = np.random.default_rng(5).permutation(values.ravel())
     shuffled = [row | {"y": float(y)} for row, y in zip(rows, at_random, strict=True)]
     pq.write_table(pa.Table.from_pylist(shuffled), tmp_path / "counters.parquet")
-    assert device_differences.settings_fact(SimpleNamespace(folders=[tmp_path]), "y", ()) is None
+    assert table_rows.settings_fact(SimpleNamespace(folders=[tmp_path]), "y", ()) is None
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])
@@ -91,7 +91,7 @@ def test_of_noise_no_column_is_told(columns, tmp_path):
         levels = {f"c{number}": np.char.add("v", random.integers(0, 4, 40).astype(str)) for number in range(columns)}
         table = pa.table({"configuration": [0] * 40, "y": random.lognormal(0, 1, 40), **levels})
         pq.write_table(table, tmp_path / "counters.parquet")
-        told += device_differences.settings_fact(SimpleNamespace(folders=[tmp_path]), "y", ()) is not None
+        told += table_rows.settings_fact(SimpleNamespace(folders=[tmp_path]), "y", ()) is not None
     assert told <= 3
 
 
@@ -159,16 +159,16 @@ def test_pairs_of_few_columns_are_compared_and_numbers_of_few_rows(tmp_path, mon
     path = tmp_path / "counters.parquet"
     pq.write_table(pa.Table.from_pylist(rows), path)
     groups = []
-    shares = device_differences._level_shares
+    shares = table_rows._level_shares
     monkeypatch.setattr(
-        device_differences, "_level_shares", lambda base, group, *of: groups.append(group) or shares(base, group, *of)
+        table_rows, "_level_shares", lambda base, group, *of: groups.append(group) or shares(base, group, *of)
     )
-    (fact,) = device_differences._apart(path, "y", numbers=True)
+    (fact,) = table_rows._apart(path, "y", numbers=True)
     # a column called as one of ours had its place
     assert (fact.levels, fact.rows, fact.mean, fact.others) == ((("measured", "1"), ("host", "h1")), 64, 3.0, 9.0)
     assert (len(groups), sum(len(group) > 1 for group in groups)) == (8 + 15, 15)
-    monkeypatch.setattr(device_differences, "MOST_ROWS", 255)
-    assert device_differences._apart(path, "y", numbers=True) == []
+    monkeypatch.setattr(table_rows, "MOST_ROWS", 255)
+    assert table_rows._apart(path, "y", numbers=True) == []
 
 
 def test_of_columns_with_equal_parts_the_one_in_round_numbers_is_told(tmp_path):

@@ -89,7 +89,7 @@ def test_names_that_tables_use_are_changed_and_launch_configuration_is_free(tmp_
     ("text", "words"),
     [
         ("a,b\n1,2\n", "there is no column y; it has a, b"),
-        ("y,x\n", "no number in 0 rows"),
+        ("y,x\n", "no row below its header"),
         ("y,x\nfoo,1\nbar,2\n", "no number in 2 rows"),
         ("y,y\n1,2\n", "occur twice: y"),
         ("{}", "a file with other content"),
@@ -252,7 +252,7 @@ NO_DURATIONS = (
         ("kernel,time_ms,tile", ["time_ms"]),
         ("# measured in May\nduration_ns;queue_ns", ["duration_ns"]),
         ("y,duration_ns", []),
-        ("wait_time_us,run_time_us", ["wait_time_us", "run_time_us"]),
+        ("wait_time_us,run_time_us", ["run_time_us", "wait_time_us"]),
         ("time,clock", []),
         ("N,time_sec", ["time_sec"]),
         ("start_time_ns,duration_ns", ["duration_ns"]),
@@ -266,8 +266,10 @@ NO_DURATIONS = (
         ("layer,ms_median,ms_min,gflops", ["ms_median"]),
         ("queues,total_s,gb_per_s", ["total_s"]),
         ("layout,time_read,time_step,time_limit", ["time_read"]),
-        ("N,cg_time,sor_time,sim_time", ["cg_time", "sor_time"]),
-        ("Nodes,CommTime,CompTime,EndTime", ["CommTime", "CompTime"]),
+        ("Size,Mode,TimePerStep", ["TimePerStep"]),
+        ("ID (ns),gpu_id,time_per_run", ["time_per_run"]),
+        ("N,cg_time,sor_time,sim_time", ["sor_time", "cg_time"]),
+        ("Nodes,CommTime,CompTime,EndTime", ["CompTime", "CommTime"]),
         ("host,batch,step_ms", ["step_ms"]),
         ("model,size,seconds", ["seconds"]),
         ("name,mean_microseconds,tflops", ["mean_microseconds"]),
@@ -282,12 +284,12 @@ NO_DURATIONS = (
         ("method,bytes_per_ns,tok_s_per_gpu", []),
         ("mean_ms,std_ms,size", ["mean_ms"]),
         ("min_ms,max_ms,p99_ms,median_ms", ["median_ms"]),
-        ("min_ms,max_ms", ["min_ms", "max_ms"]),
+        ("min_ms,max_ms", ["max_ms", "min_ms"]),
         ("image,gpu_time", ["gpu_time"]),
         ("Operation,m,Runtime,GFLOPs", ["Runtime"]),
         ("start_time,end_time,wall_time,date_time", []),
-        ("epoch_time_s,high_priority_time_s", ["epoch_time_s", "high_priority_time_s"]),
-        ("next_token_latency_ms,end_to_end_latency_ms", ["next_token_latency_ms", "end_to_end_latency_ms"]),
+        ("epoch_time_s,high_priority_time_s", ["high_priority_time_s", "epoch_time_s"]),
+        ("next_token_latency_ms,end_to_end_latency_ms", ["end_to_end_latency_ms", "next_token_latency_ms"]),
         ("", []),
     ],
 )
@@ -299,7 +301,8 @@ def test_columns_that_are_named_as_durations_were_measured(header, columns, tmp_
     path.write_text(f"{header}\n1,2,3,4\n")
     assert table.duration_columns(path, ("y",)) == columns
     if "," in header and not header.startswith("#"):
-        pq.write_table(pa.table({name: [1.0] for name in header.split(",")}), tmp_path / "x.parquet")
+        values = {name: [float(number)] for number, name in enumerate(header.split(","))}
+        pq.write_table(pa.table(values), tmp_path / "x.parquet")
         assert table.duration_columns(tmp_path / "x.parquet", ("y",)) == columns
 
 
@@ -332,6 +335,9 @@ def test_all_targets_without_a_number_are_named(tmp_path):
         ("phase,pcie_tx_bytes_s\na,1\n", "targets.tables=[COLUMN]"),
         ("phase,größe_ms\na,1\n", "targets.tables=[gr_e_ms]"),
         ("100,100,95\n200,100,96\n", "Write a header above it, with duration_ms"),
+        ("2026/04/25 16:06:06,0 %,0 %,2 MiB\n", "its first line holds values, no names of columns"),
+        ("\n\nCPU times, 2798, 2785\nGPU times, 295, 282\n", "its first line holds values, no names of columns"),
+        ("a,,\n1,2,3\n", "columns occur twice: one without a name"),
     ],
 )
 def test_a_table_without_header_or_without_a_time_says_so(text, says, tmp_path):
@@ -485,6 +491,7 @@ def test_a_target_is_the_column_of_exactly_its_name_or_the_only_one_that_is_call
         ("elapsed_ms", "0 1 2 3", False),
         ("elapsed_ms", "0 3 2 3", True),
         ("Comm_Time", "0 1 2 3", False),
+        ("decode_time", "2.7 1.2 3.9 7.8 15 31", True),  # a sweep of lengths
         ("gpu_time", "0 1 2 3", True),
     ],
 )

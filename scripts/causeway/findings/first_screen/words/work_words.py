@@ -7,9 +7,9 @@ from causeway.core.formatting import count, counted, elided, quantity, significa
 from causeway.core.names.kernel_words import kernel_words
 from causeway.core.names.work_classes import OTHER, WHOLE_GRAPHS
 from causeway.core.schemas import Row
-from causeway.findings.first_screen import device_differences as differences
 from causeway.findings.first_screen.counted_work import CounterFact, PeakFact
 from causeway.findings.first_screen.run_facts import MOST_OF_RUN, RunFact
+from causeway.findings.first_screen.table_rows import ApartFact, LargestFact, SettingsFact
 from causeway.findings.first_screen.words.run_words import LONGEST_DETAIL, of_device, percent
 from causeway.findings.first_screen.work import DriftFact, TableCause, VariationFact, WorkFact
 
@@ -140,7 +140,7 @@ def _cut(text: str) -> str:
     return elided(text, LONGEST_DETAIL)
 
 
-def of_apart(fact: differences.ApartFact, target: str, unit: str) -> str:
+def of_apart(fact: ApartFact, target: str, unit: str) -> str:
     """Return which place of a table stands apart, by how much, and with which clock."""
     change = fact.mean / fact.others - 1 if fact.others else 0.0
     by = f" ({'+' if change > 0 else '−'}{percent(abs(change))})" if change else ""
@@ -155,7 +155,7 @@ def of_apart(fact: differences.ApartFact, target: str, unit: str) -> str:
     )
 
 
-def of_settings(fact: differences.SettingsFact, target: str, unit: str) -> str:
+def of_settings(fact: SettingsFact, target: str, unit: str) -> str:
     """Return by which columns the rows of a table differ, and from which of their levels to which."""
     first, *others = fact.settings[:MOST_SETTINGS]
     ends = zip(first.medians, first.ends, strict=True)
@@ -171,6 +171,14 @@ def of_settings(fact: differences.SettingsFact, target: str, unit: str) -> str:
             more = f"{significant(setting.above)} times as much at {most} as at {least}"
         said += f" Then by {_cut(setting.column)}: {more}, {percent(setting.share)}."
     return said
+
+
+def of_largest(fact: LargestFact, unit: str) -> str:
+    """Return the largest rows of a table, with where they were measured and their share of all."""
+    column = [f"{_cut(fact.column)} ", *[""] * len(fact.rows)]
+    rows = zip(fact.rows, column, strict=False)
+    each = ", ".join(f"{quantity(value, unit)} at {of}{_cut(level)}" for (value, level), of in rows)
+    return f"{counted(len(fact.rows), 'row')} of {count(fact.of)} are {percent(fact.share)} of all: {each}."
 
 
 def of_leaked(columns: Sequence[str], target: str) -> str:

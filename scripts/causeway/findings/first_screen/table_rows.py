@@ -1,0 +1,377 @@
+"""How the rows of a table of measurements differ: which node or other place stands apart, and by which columns they
+differ, as those of a sweep do.
+"""
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from causeway.core.queries import bounded_database, file_source
+from causeway.findings.first_screen.run_facts import ALIKE, LEAST_CLOCK, MOST_ROWS, NOTICEABLE, RunTables, files_of
+
+LEAST_APART = 0.5
+"""Share of a table's variance within configurations from which one place stands for it."""
+LOCATIONS = re.compile(
+    r"^(node|host|hostname|machine|gpu|device|card|slot|socket|rank)(_?(id|name|index|number))?$", re.I
+)
+"""Columns that say where a row was measured, also as numbers."""
+MOST_LEVELS = 20
+"""Values of a column of numbers up to which its rows are compared by them, as a sweep's are."""
+MOST_PAIRED = 6
+"""Columns of a table of whose pairs the levels are compared: those that differ most by themselves."""
+BY_CHANCE = 1e-3
+"""Chance of differences between levels, times their number, up to which they are told."""
+MOST_LARGEST = 3
+"""Largest rows of a table that are told."""
+CLOCKS = re.compile(r"clock|freq|[mg]hz", re.IGNORECASE)
+"""Columns of clocks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApartFact:
+    """A place, or level of other text columns, whose rows of a table stand apart from all others: each column and its
+    level, one, or two that only together stand apart; its rows; the mean of the measured value there and
+    elsewhere; the share of the variance within configurations that lies between the two, 0 to 1; and the column of a
+    clock that differs most, with its means there and elsewhere.
+    """
+
+    levels: Sequence[tuple[str, str]]
+    rows: int
+    mean: float
+    others: float
+    share: float
+    clock: tuple[str, float, float] | None
+
+
+def apart_fact(tables: RunTables, target: str, numbers: bool = False) -> ApartFact | None:
+    """Return the level of a text column, or column of places, between whose rows and all others most of a table's
+    variance within configurations lies, or of two columns where that explains more, also of `numbers`; None without
+    one.
+    """
+    facts = [fact for path in files_of(tables.folders, "counters") for fact in _apart(path, target, numbers)]
+    best = max((fact.share for fact in facts), default=0.0)
+    alike = [fact for fact in facts if fact.share >= ALIKE * best]
+    return min(alike, key=lambda fact: (len(fact.levels), -round(fact.share, 9), -fact.mean, fact.levels), default=None)
+
+
+def _apart(path: Path, target: str, numbers: bool) -> list[ApartFact]:
+    """Return the levels, of one column and of two, that stand apart in a table."""
+    schema = pq.read_schema(path)
+    columns = _level_columns(path, target, numbers and pq.read_metadata(path).num_rows <= MOST_ROWS)
+    texts = [number for number, is_number in enumerate(columns.values()) if not is_number]
+    if not columns:
+        return []
+    clocks = [field.name for field in schema if CLOCKS.search(field.name) and pa.types.is_floating(field.type)]
+    value = _quoted(target)
+    named = [f"{_quoted(name)}::VARCHAR AS level_{number}" for number, name in enumerate(columns)]
+    named += [f"{_quoted(name)} AS clock_{number}" for number, name in enumerate(clocks)]
+    facts = []
+    with closing(bounded_database()) as connection:
+        connection.execute(
+            f"CREATE TABLE rows AS SELECT {', '.join(named)}, {value} AS measured,"  # noqa: S608
+            f" {value} - avg({value}) OVER (PARTITION BY configuration) AS beyond"
+            f" FROM {file_source(path)} WHERE {value} IS NOT NULL"
+        )
+        sums = "SELECT count(*), sum(measured), sum(beyond ** 2) FROM rows"
+        of, whole, squares = connection.execute(sums).fetchall()[0]
+        squares = squares or 1.0  # of equal values every share is 0
+        single = [_level_shares(connection, (number,), of, squares) for number in range(len(columns))]
+        most = sorted(range(len(columns)), key=lambda number: -max((row[0] for row in single[number]), default=0.0))
+        groups: list[tuple[int, ...]] = [*((text,) for text in texts), *combinations(sorted(most[:MOST_PAIRED]), 2)]
+        tested = len(texts) + math.comb(len(columns), 2)
+        for group in groups:
+            shares = _level_shares(connection, group, of, squares) if len(group) > 1 else single[group[0]]
+            for share, level, rows, mean in shares:
+                if share >= LEAST_APART and _chance(share, 1, of) * tested * of <= BY_CHANCE:
+                    names = [_raw_name(schema, list(columns)[number]) for number in group]
+                    where = " AND ".join(f"level_{number} = ?" for number in group)
+                    facts.append(
+                        ApartFact(
+                            levels=tuple(zip(names, map(_level, level), strict=True)),
+                            rows=rows,
+                            mean=mean,
+                            others=(whole - rows * mean) / (of - rows),
+                            share=share,
+                            clock=_clock_there(connection, clocks, where, level),
+                        )
+                    )
+    return facts
+
+
+def _level_shares(
+    connection: Any, group: Sequence[int], of: int, squares: float
+) -> list[tuple[float, list[str], int, float]]:
+    """Return for each level of a group of columns, by number, the share of the variance that lies between its rows and
+    all others, the level, its rows and their mean; levels of one row, or of all, are left out.
+    """
+    levels = connection.execute(
+        f"SELECT {', '.join(f'level_{number}' for number in group)}, count(*), avg(measured), sum(beyond) FROM rows"  # noqa: S608
+        f" GROUP BY ALL HAVING count(*) > 1 AND count(*) < {of} ORDER BY ALL"
+    ).fetchall()
+    return [
+        (beyond**2 * of / (rows * (of - rows) * squares), level, rows, mean)
+        for *level, rows, mean, beyond in levels
+        if len(levels) > 1 and None not in level
+    ]
+
+
+def _level_columns(path: Path, target: str, numbers: bool, many: bool = False) -> dict[str, bool]:
+    """Return the columns of a table by whose levels its rows may be compared: texts and places; of `numbers`, for which
+    it is true, those of few values, in a table of few rows also those of `many`.
+    """
+    schema = pq.read_schema(path)
+    if target not in schema.names:
+        return {}
+    texts = {
+        field.name
+        for field in schema
+        if pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or LOCATIONS.match(field.name)
+    }
+    names = [
+        field.name
+        for field in schema
+        if field.name != target and (field.name in texts or (numbers and pa.types.is_floating(field.type)))
+    ]
+    with closing(bounded_database()) as base:
+        distinct = [f"count(DISTINCT {_quoted(name)})" for name in names]
+        query = f"SELECT {', '.join(['count(*)', *distinct])} FROM {file_source(path)}"  # noqa: S608
+        rows, *counts = base.execute(query).fetchall()[0]
+    return {
+        name: name not in texts
+        for name, count in zip(names, counts, strict=True)
+        if count > 1 and (name in texts or count <= min(MOST_LEVELS, rows / 2) or (many and rows <= MOST_LEVELS**2))
+    }
+
+
+def _raw_name(schema: pa.Schema, name: str) -> str:
+    """Return what the table itself calls a column."""
+    return (schema.field(name).metadata or {}).get(b"raw", name.encode()).decode()
+
+
+def _chance(share: float, between: int, rows: float) -> float:
+    """Return the chance of as large a share of the variance between groups of equal values, with so many degrees of
+    freedom, as of an F test.
+    """
+    from scipy.special import betainc
+
+    return float(betainc(max(rows - 1 - between, 0) / 2 or 1e-9, between / 2, 1 - min(share, 1.0)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingFact:
+    """A column by whose levels a table's rows differ: the levels with least and most, the medians there, what the mean
+    at the latter is above that at the former beside the columns before it (logarithms: times), and the share of the
+    variance within configurations that lies between its levels and none before, 0 to 1.
+    """
+
+    column: str
+    ends: tuple[str, str]
+    medians: tuple[float, float]
+    above: float
+    share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingsFact:
+    """The columns by whose levels a table's rows differ, largest share first, and if shares are those of logarithms."""
+
+    settings: Sequence[SettingFact]
+    is_log: bool
+
+    @property
+    def share(self) -> float:
+        """What lies between the levels of all."""
+        return math.fsum(setting.share for setting in self.settings)
+
+
+def settings_fact(tables: RunTables, target: str, left_out: Collection[str]) -> SettingsFact | None:
+    """Return the columns by whose levels the rows of an only table differ beyond chance, as those of a sweep do, each
+    after the ones before it, none of those `left_out`; whole numbers of more levels count by a line through them, both
+    in logarithms. None without one, or of more than `MOST_ROWS` rows, or of several configurations, whose rows are of
+    different work.
+    """
+    path = tables.folders[0] / "counters.parquet" if len(tables.folders) == 1 else Path()
+    if not path.is_file() or pq.read_metadata(path).num_rows > MOST_ROWS:
+        return None
+    if not (names := [name for name in _level_columns(path, target, True, many=True) if name not in left_out]):
+        return None
+    table = pq.read_table(path, columns=[target, "configuration", *names]).filter(pc.is_finite(pc.field(target)))
+    if pc.count_distinct(table["configuration"]).as_py() != 1:
+        return None
+    values = table[target].to_numpy()
+    is_log = bool(values.size and values.min() > 0)
+    # where a value is missing says how a row was written, not what was set
+    names = [name for name in names if not pc.any(pc.is_null(table[name], nan_is_null=True)).as_py()]
+    levels = {name: _levels(table[name]) for name in names}
+    lines = {name: line for name in names if (line := _line(table[name], len(levels[name][0]))) is not None}
+    levels = {name: of for name, of in levels.items() if name in lines or len(of[0]) <= MOST_LEVELS}
+    levels = {name: of for name, of in levels.items() if not _is_made_of(name, levels)}
+    tested = len(levels) + math.comb(len(levels), 2)  # each column and each pair
+    left = np.log(values) if is_log else values
+    left = left - left.mean()
+    room = left.size - 1
+    whole = float(left @ left)
+    settings: list[SettingFact] = []
+    while whole and levels:
+        rest = float(left @ left) or 1.0
+        parts = {
+            name: (lines[name] * (left @ lines[name]), 1) if name in lines else (_means(left, codes), len(texts) - 1)
+            for name, (texts, codes) in levels.items()
+        }
+        shares = {name: float(means @ means) / rest for name, (means, _) in parts.items()}
+        told = [
+            name
+            for name, (_, apart) in parts.items()
+            if _is_told(shares[name], apart, room, tested) and (name not in lines or shares[name] >= LEAST_APART)
+        ]
+        told = told or [  # what one column does may hide what another does
+            name
+            for first, other in combinations([name for name in parts if name not in lines], 2)
+            for beside in [_means(left - parts[first][0], levels[other][1])]
+            if _is_told(shares[first] + beside @ beside / rest, parts[first][1] + parts[other][1], room, tested)
+            for name in (first, other)
+        ]
+        ranks = {name: round((shares[name] - 1) * room / (room - parts[name][1]), 9) for name in told}
+        # of two columns with equal parts the one in round numbers was set
+        digits = {name: sum(len(level.rstrip("0")) for level in levels[name][0]) for name in told}
+        name = max(told, key=lambda name: (ranks[name], -digits[name]), default="")
+        if not name:
+            break
+        means = parts[name][0]
+        texts, codes = levels.pop(name)
+        medians = [float(np.median(values[codes == code])) for code in range(len(texts))]
+        of_level = [float(means[codes == code][0]) for code in range(len(texts))]
+        order = of_level if settings or name in lines else medians  # which tell of what came before, too
+        ends = int(np.argmin(order)), int(np.argmax(order))
+        above = of_level[ends[1]] - of_level[ends[0]]
+        share = shares[name] * rest / whole
+        if share < NOTICEABLE and not (is_log and ALIKE * math.exp(above) >= 1):
+            break
+        settings.append(
+            SettingFact(
+                column=_raw_name(table.schema, name),
+                ends=(texts[ends[0]], texts[ends[1]]),
+                medians=(medians[ends[0]], medians[ends[1]]),
+                above=math.exp(above) if is_log else above,
+                share=share,
+            )
+        )
+        left = left - means
+        room -= parts[name][1]
+    return SettingsFact(settings=settings, is_log=is_log) if settings else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LargestFact:
+    """The rows of a table with the largest values: the column that tells them apart, each value with its level there,
+    the largest first, of how many rows they are, and their share of the sum of all.
+    """
+
+    column: str
+    rows: Sequence[tuple[float, str]]
+    of: int
+    share: float
+
+
+def largest_fact(tables: RunTables, target: str, left_out: Collection[str]) -> LargestFact | None:
+    """Return the few largest rows of an only table of few rows, where these are twice what as many rows are on average,
+    by the column of most levels, a text first, none of those `left_out`; None without one.
+    """
+    path = tables.folders[0] / "counters.parquet" if len(tables.folders) == 1 else Path()
+    if not path.is_file() or pq.read_metadata(path).num_rows > MOST_LEVELS**2:
+        return None
+    columns = _level_columns(path, target, True, many=True)
+    table = pq.read_table(path, columns=[target, *columns]).filter(pc.greater(pc.field(target), 0))
+    whole = [name for name, is_number in columns.items() if not is_number or not (table[name].to_numpy() % 1).any()]
+    labels = {name: (not columns[name], pc.count_distinct(table[name]).as_py()) for name in whole}
+    name = max(labels.keys() - left_out, key=lambda name: (labels[name], name), default=None)
+    few = min(MOST_LARGEST, table.num_rows // 2)
+    if name is None or not few:
+        return None
+    largest = table.take(pc.sort_indices(table, [(target, "descending")])[:few])
+    share = pc.sum(largest[target]).as_py() / pc.sum(table[target]).as_py()
+    if share * table.num_rows < 2 * few:
+        return None
+    rows = zip(largest[target].to_pylist(), largest[name].cast(pa.string()).to_pylist(), strict=True)
+    return LargestFact(
+        column=_raw_name(table.schema, name),
+        rows=[(value, _level(text or "")) for value, text in rows],
+        of=table.num_rows,
+        share=share,
+    )
+
+
+def _line(column: pa.ChunkedArray, n_levels: int) -> np.ndarray | None:
+    """Return the direction, of length 1 and mean 0, in which whole numbers of many levels change from row to row, by
+    their logarithms where all are above 0; None of others, and of those that come in no order, which were not set.
+    """
+    if not pa.types.is_floating(column.type) or n_levels <= min(MOST_LEVELS, len(column) / 2):
+        return None
+    values = column.to_numpy()
+    steps = np.diff(values)
+    is_ordered = n_levels <= len(column) / 2 or bool((steps >= 0).all() or (steps <= 0).all())
+    if not is_ordered or (values % 1).any():
+        return None
+    line = np.log(values) if values.min() > 0 else values
+    line = line - line.mean()
+    return line / np.sqrt(line @ line)
+
+
+def _is_made_of(name: str, levels: Mapping[str, tuple[list[str], np.ndarray]]) -> bool:
+    """Return whether each text of a column holds what the row has in two others: a name that is made of settings."""
+    texts, codes = levels[name]
+    words = [{*re.findall(r"[^\W\d_]+|\d+(?:\.\d+)?", text)} - {text} for text in texts]
+    held = [
+        all(others[other] in words[code] for code, other in {*zip(codes.tolist(), of.tolist(), strict=True)})
+        for others, of in levels.values()
+    ]
+    return sum(held) > 1
+
+
+def _is_told(share: float, apart: int, room: int, tested: int) -> bool:
+    return 0 < apart < room - 1 and _chance(float(share), apart, room + 1) * tested <= BY_CHANCE
+
+
+def _levels(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
+    """Return the levels of a column as texts, and which of them each row has."""
+    coded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    return [_level(text) for text in coded.dictionary.to_pylist()], coded.indices.to_numpy()
+
+
+def _means(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return for each row the mean of the values with its code."""
+    return (np.bincount(codes, values) / np.maximum(np.bincount(codes), 1))[codes]
+
+
+def _level(text: str) -> str:
+    """Return a level as it was written: places that are numbers are kept with a decimal point."""
+    return text.removesuffix(".0")
+
+
+def _clock_there(
+    connection: Any, clocks: Sequence[str], where: str, level: Sequence[str]
+) -> tuple[str, float, float] | None:
+    """Return the clock that differs most between the rows of a level and all others, with its means."""
+    changed = []
+    for number, clock in enumerate(clocks):
+        name = f"clock_{number}"
+        query = f"SELECT avg({name}) FILTER ({where}), avg({name}) FILTER (NOT ({where})) FROM rows"  # noqa: S608
+        there, elsewhere = connection.execute(query, [*level, *level]).fetchall()[0]
+        if there and elsewhere and abs(there / elsewhere - 1) >= LEAST_CLOCK:
+            changed.append((clock, there, elsewhere))
+    return max(changed, key=lambda clock: abs(clock[1] / clock[2] - 1), default=None)
+
+
+def _quoted(name: str) -> str:
+    """Return the name of a column for SQL."""
+    return '"' + name.replace('"', '""') + '"'
