@@ -41,14 +41,8 @@ _ROCPROFV3_JSON = re.compile(rb'\{\s*"rocprofiler-sdk-tool"')
 _ROCPROF_JSON = re.compile(rb'\{\s*"traceEvents"\s*:\s*\[\s*\{\s*\}|,\{"args"')
 """rocprof v1 writes an empty event first; where it recorded nothing, what would follow that, alone."""
 _NSYS_JSON = re.compile(rb'\{\s*"data"\s*:\s*\[|\{"(?:Type|\w+Event)"\s*:')
-_CHROME_TRACE_KEYS = (
-    b'"traceEvents"',
-    b'"schemaVersion"',
-    b'"deviceProperties"',
-    b'"distributedInfo"',
-    b'"traceName"',
-    b'"ph"',
-    b'"displayTimeUnit"',
+_CHROME_TRACE_KEY = re.compile(
+    rb'"(?:traceEvents|schemaVersion|deviceProperties|distributedInfo|traceName|ph|displayTimeUnit)"'
 )
 
 
@@ -160,7 +154,7 @@ def _detect_json(text: bytes) -> str | None:
         return "rocprof"
     if _NSYS_JSON.match(text):
         return "nsys"
-    return "kineto" if any(key in text for key in _CHROME_TRACE_KEYS) else None
+    return "kineto" if _CHROME_TRACE_KEY.search(text) else None
 
 
 def _detect_csv(text: bytes) -> str | None:

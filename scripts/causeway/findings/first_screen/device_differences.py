@@ -17,14 +17,7 @@ from causeway.core.queries import bounded_database, file_source, in_document, wi
 from causeway.core.schemas import Row
 from causeway.events.event_blocks import Block, chunks, merged, times
 from causeway.findings.first_screen.losses import host_memory
-from causeway.findings.first_screen.run_facts import (
-    IDLE,
-    NOTICEABLE,
-    RunFact,
-    RunTables,
-    files_of,
-    inside,
-)
+from causeway.findings.first_screen.run_facts import IDLE, NOTICEABLE, RunFact, RunTables, files_of, inside
 
 FEW_AT_ONCE = 0.1
 """Share of the time in which a device of a rank works that a second one works up to, for them to take turns."""

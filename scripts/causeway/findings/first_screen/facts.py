@@ -15,14 +15,7 @@ from causeway.findings.first_screen.device_differences import (
 from causeway.findings.first_screen.first_steps import first_step_facts
 from causeway.findings.first_screen.late_in_mpi import awaited_peers, last_in_turn, late_in_mpi
 from causeway.findings.first_screen.losses import LateRankFact, LossFact, late_rank_facts, loss_facts
-from causeway.findings.first_screen.outliers import (
-    GapFact,
-    between,
-    event_facts,
-    gap_facts,
-    long_ns,
-    slow_step_facts,
-)
+from causeway.findings.first_screen.outliers import GapFact, between, event_facts, gap_facts, long_ns, slow_step_facts
 from causeway.findings.first_screen.run_facts import RecordingFact, RunFact, RunTables, recording_facts, run_fact
 from causeway.findings.first_screen.step_edges import EdgeFact, edge_facts
 from causeway.findings.first_screen.work import VariationFact, variation_facts

@@ -127,29 +127,25 @@ def _level_shares(
 
 def _level_columns(path: Path, target: str, numbers: bool, many: bool = False) -> dict[str, bool]:
     """Return the columns of a table by whose levels its rows may be compared: texts and places; of `numbers`, for which
-    it is true, those of few values, in a table of few rows also those of `many`.
+    it is true, those of few values, in a table of few rows also whole ones of `many`.
     """
     schema = pq.read_schema(path)
     if target not in schema.names:
         return {}
-    texts = {
-        field.name
-        for field in schema
-        if pa.types.is_string(field.type) or pa.types.is_dictionary(field.type) or LOCATIONS.match(field.name)
-    }
-    names = [
-        field.name
-        for field in schema
-        if field.name != target and (field.name in texts or (numbers and pa.types.is_floating(field.type)))
-    ]
+    texts = {field.name for field in schema if LOCATIONS.match(field.name) or not pa.types.is_primitive(field.type)}
+    floats = {field.name for field in schema if numbers and pa.types.is_floating(field.type)}
+    names = [name for name in schema.names if name in texts | floats and name != target]
     with closing(bounded_database()) as base:
         distinct = [f"count(DISTINCT {_quoted(name)})" for name in names]
-        query = f"SELECT {', '.join(['count(*)', *distinct])} FROM {file_source(path)}"  # noqa: S608
+        parts = [f"count_if(try_cast({_quoted(name)} AS DOUBLE) % 1 <> 0)" for name in names]
+        query = f"SELECT {', '.join(['count(*)', *distinct, *parts])} FROM {file_source(path)}"  # noqa: S608
         rows, *counts = base.execute(query).fetchall()[0]
+    few = _most_levels(rows)
+    is_whole = [many and rows <= MOST_LEVELS**2 and not parts for parts in counts[len(names) :]]
     return {
         name: name not in texts
-        for name, count in zip(names, counts, strict=True)
-        if count > 1 and (name in texts or count <= min(MOST_LEVELS, rows / 2) or (many and rows <= MOST_LEVELS**2))
+        for name, count, is_size in zip(names, counts, is_whole, strict=False)
+        if count > 1 and (name in texts or count <= few or is_size)
     }
 
 
@@ -200,75 +196,74 @@ def settings_fact(tables: RunTables, target: str, left_out: Collection[str]) -> 
     in logarithms. None without one, or of more than `MOST_ROWS` rows, or of several configurations, whose rows are of
     different work.
     """
-    path = tables.folders[0] / "counters.parquet" if len(tables.folders) == 1 else Path()
-    if not path.is_file() or pq.read_metadata(path).num_rows > MOST_ROWS:
+    rows = _only_table(tables, target, left_out, MOST_ROWS)
+    if rows is None or pc.count_distinct(rows[0]["configuration"]).as_py() != 1:
         return None
-    if not (names := [name for name in _level_columns(path, target, True, many=True) if name not in left_out]):
-        return None
-    table = pq.read_table(path, columns=[target, "configuration", *names]).filter(pc.is_finite(pc.field(target)))
-    if pc.count_distinct(table["configuration"]).as_py() != 1:
-        return None
+    table, names = rows
     values = table[target].to_numpy()
     is_log = bool(values.size and values.min() > 0)
     # where a value is missing says how a row was written, not what was set
     names = [name for name in names if not pc.any(pc.is_null(table[name], nan_is_null=True)).as_py()]
     levels = {name: _levels(table[name]) for name in names}
-    lines = {name: line for name in names if (line := _line(table[name], len(levels[name][0]))) is not None}
+    lines = {name: _line(table[name]) for name in names if len(levels[name][0]) > _most_levels(table.num_rows)}
+    lines = {name: line for name, line in lines.items() if line is not None}
     levels = {name: of for name, of in levels.items() if name in lines or len(of[0]) <= MOST_LEVELS}
     levels = {name: of for name, of in levels.items() if not _is_made_of(name, levels)}
-    tested = len(levels) + math.comb(len(levels), 2)  # each column and each pair
+    numbers = {name for name in levels if pa.types.is_floating(table.schema.field(name).type)}
+    tested = len(levels)
     left = np.log(values) if is_log else values
     left = left - left.mean()
     room = left.size - 1
     whole = float(left @ left)
-    settings: list[SettingFact] = []
+    fitted: list[tuple[SettingFact, float, int]] = []
     while whole and levels:
-        rest = float(left @ left) or 1.0
         parts = {
             name: (lines[name] * (left @ lines[name]), 1) if name in lines else (_means(left, codes), len(texts) - 1)
             for name, (texts, codes) in levels.items()
         }
-        shares = {name: float(means @ means) / rest for name, (means, _) in parts.items()}
-        told = [
-            name
+        shares = {name: float(means @ means) / (float(left @ left) or 1.0) for name, (means, _) in parts.items()}
+        # what is left per degree of freedom; of columns with equal parts a text was set, or the one in round numbers
+        ranks = {
+            name: (round((1 - shares[name]) * room / (room - apart), 9), name in numbers, _digits(levels[name][0]))
             for name, (_, apart) in parts.items()
-            if _is_told(shares[name], apart, room, tested) and (name not in lines or shares[name] >= LEAST_APART)
-        ]
-        told = told or [  # what one column does may hide what another does
-            name
-            for first, other in combinations([name for name in parts if name not in lines], 2)
-            for beside in [_means(left - parts[first][0], levels[other][1])]
-            if _is_told(shares[first] + beside @ beside / rest, parts[first][1] + parts[other][1], room, tested)
-            for name in (first, other)
-        ]
-        ranks = {name: round((shares[name] - 1) * room / (room - parts[name][1]), 9) for name in told}
-        # of two columns with equal parts the one in round numbers was set
-        digits = {name: sum(len(level.rstrip("0")) for level in levels[name][0]) for name in told}
-        name = max(told, key=lambda name: (ranks[name], -digits[name]), default="")
-        if not name:
+            if apart < room and shares[name] >= LEAST_APART * (name in lines)
+        }
+        name = min(ranks, key=lambda name: ranks[name], default="")
+        if not name or ranks[name][0] >= 1:
             break
-        means = parts[name][0]
+        means, apart = parts[name]
         texts, codes = levels.pop(name)
         medians = [float(np.median(values[codes == code])) for code in range(len(texts))]
         of_level = [float(means[codes == code][0]) for code in range(len(texts))]
-        order = of_level if settings or name in lines else medians  # which tell of what came before, too
+        order = of_level if fitted or name in lines else medians  # which tell of what came before, too
         ends = int(np.argmin(order)), int(np.argmax(order))
         above = of_level[ends[1]] - of_level[ends[0]]
-        share = shares[name] * rest / whole
-        if share < NOTICEABLE and not (is_log and ALIKE * math.exp(above) >= 1):
-            break
-        settings.append(
-            SettingFact(
-                column=_raw_name(table.schema, name),
-                ends=(texts[ends[0]], texts[ends[1]]),
-                medians=(medians[ends[0]], medians[ends[1]]),
-                above=math.exp(above) if is_log else above,
-                share=share,
-            )
+        setting = SettingFact(
+            column=_raw_name(table.schema, name),
+            ends=(texts[ends[0]], texts[ends[1]]),
+            medians=(medians[ends[0]], medians[ends[1]]),
+            above=math.exp(above) if is_log else above,
+            share=float(means @ means) / whole,
         )
+        fitted.append((setting, float(means @ means), apart))
         left = left - means
-        room -= parts[name][1]
-    return SettingsFact(settings=settings, is_log=is_log) if settings else None
+        room -= apart
+    rest = float(left @ left)  # beside all columns but noise: what one does may hide what another does
+    chances: list[float] = []
+    while fitted:
+        chances = [_chance(part / (part + rest), apart, room + apart + 1) if room else 1 for _, part, apart in fitted]
+        if max(chances) * tested <= 1:
+            break
+        _, part, apart = fitted.pop(int(np.argmax(chances)))
+        rest += part
+        room += apart
+    told = [
+        setting
+        for (setting, *_), chance in zip(fitted, chances, strict=False)
+        if chance * tested <= BY_CHANCE
+        if setting.share >= NOTICEABLE or (is_log and ALIKE * setting.above >= 1)
+    ]
+    return SettingsFact(settings=told, is_log=is_log) if told else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,40 +282,49 @@ def largest_fact(tables: RunTables, target: str, left_out: Collection[str]) -> L
     """Return the few largest rows of an only table of few rows, where these are twice what as many rows are on average,
     by the column of most levels, a text first, none of those `left_out`; None without one.
     """
-    path = tables.folders[0] / "counters.parquet" if len(tables.folders) == 1 else Path()
-    if not path.is_file() or pq.read_metadata(path).num_rows > MOST_LEVELS**2:
+    rows = _only_table(tables, target, left_out, MOST_LEVELS**2)
+    few = min(MOST_LARGEST, rows[0].num_rows // 2) if rows else 0
+    if rows is None or not few:
         return None
-    columns = _level_columns(path, target, True, many=True)
-    table = pq.read_table(path, columns=[target, *columns]).filter(pc.greater(pc.field(target), 0))
-    whole = [name for name, is_number in columns.items() if not is_number or not (table[name].to_numpy() % 1).any()]
-    labels = {name: (not columns[name], pc.count_distinct(table[name]).as_py()) for name in whole}
-    name = max(labels.keys() - left_out, key=lambda name: (labels[name], name), default=None)
-    few = min(MOST_LARGEST, table.num_rows // 2)
-    if name is None or not few:
-        return None
-    largest = table.take(pc.sort_indices(table, [(target, "descending")])[:few])
-    share = pc.sum(largest[target]).as_py() / pc.sum(table[target]).as_py()
-    if share * table.num_rows < 2 * few:
-        return None
-    rows = zip(largest[target].to_pylist(), largest[name].cast(pa.string()).to_pylist(), strict=True)
-    return LargestFact(
-        column=_raw_name(table.schema, name),
-        rows=[(value, _level(text or "")) for value, text in rows],
-        of=table.num_rows,
-        share=share,
-    )
+    table, names = rows
+    name = max(names, key=lambda name: (pc.count_distinct(table[name]).as_py(), name))
+    largest = table.sort_by([(target, "descending")])[:few]
+    total = pc.sum(table[target]).as_py()
+    share = pc.sum(largest[target]).as_py() / total if pc.min(table[target]).as_py() >= 0 < total else 0
+    levels = [_level(text or "") for text in largest[name].cast(pa.string()).to_pylist()]
+    told = list(zip(largest[target].to_pylist(), levels, strict=True))
+    fact = LargestFact(column=_raw_name(table.schema, name), rows=told, of=table.num_rows, share=share)
+    return fact if share * table.num_rows >= 2 * few else None
 
 
-def _line(column: pa.ChunkedArray, n_levels: int) -> np.ndarray | None:
-    """Return the direction, of length 1 and mean 0, in which whole numbers of many levels change from row to row, by
-    their logarithms where all are above 0; None of others, and of those that come in no order, which were not set.
+def _only_table(
+    tables: RunTables, target: str, left_out: Collection[str], most: int
+) -> tuple[pa.Table, list[str]] | None:
+    """Return the rows with a value of an only table of so many rows at most, and the columns by which they may differ,
+    none of those `left_out`; None without one.
     """
-    if not pa.types.is_floating(column.type) or n_levels <= min(MOST_LEVELS, len(column) / 2):
+    path = tables.folders[0] / "counters.parquet" if len(tables.folders) == 1 else Path()
+    if not path.is_file() or pq.read_metadata(path).num_rows > most:
+        return None
+    names = [name for name in _level_columns(path, target, True, many=True) if name not in left_out]
+    table = pq.read_table(path, columns=[target, "configuration", *names]).filter(pc.is_finite(pc.field(target)))
+    return (table, names) if names else None
+
+
+def _most_levels(rows: int) -> float:
+    """Return how many values a column of numbers may have for its rows to be compared by them."""
+    return min(MOST_LEVELS, rows / 2)
+
+
+def _line(column: pa.ChunkedArray) -> np.ndarray | None:
+    """Return the direction, of length 1 and mean 0, in which numbers change from row to row, by their logarithms where
+    all are above 0; None of texts, and of those that come in no order, which were not set.
+    """
+    if not pa.types.is_floating(column.type):
         return None
     values = column.to_numpy()
     steps = np.diff(values)
-    is_ordered = n_levels <= len(column) / 2 or bool((steps >= 0).all() or (steps <= 0).all())
-    if not is_ordered or (values % 1).any():
+    if 2 * len(np.unique(values)) > len(values) and (steps > 0).any() and (steps < 0).any():
         return None
     line = np.log(values) if values.min() > 0 else values
     line = line - line.mean()
@@ -338,14 +342,15 @@ def _is_made_of(name: str, levels: Mapping[str, tuple[list[str], np.ndarray]]) -
     return sum(held) > 1
 
 
-def _is_told(share: float, apart: int, room: int, tested: int) -> bool:
-    return 0 < apart < room - 1 and _chance(float(share), apart, room + 1) * tested <= BY_CHANCE
-
-
 def _levels(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
     """Return the levels of a column as texts, and which of them each row has."""
     coded = column.cast(pa.string()).combine_chunks().dictionary_encode()
     return [_level(text) for text in coded.dictionary.to_pylist()], coded.indices.to_numpy()
+
+
+def _digits(texts: Sequence[str]) -> int:
+    """Return how many digits levels have, without zeros at the end."""
+    return sum(len(text.rstrip("0")) for text in texts)
 
 
 def _means(values: np.ndarray, codes: np.ndarray) -> np.ndarray:

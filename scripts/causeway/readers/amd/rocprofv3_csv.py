@@ -153,12 +153,7 @@ class V3Reader(AmdReader):
         for table in self.tables:
             of_launches = table.kind == ("kernel_trace" if self.traced else "counter_collection")
             with CsvFile(
-                table.path,
-                table.label,
-                self.options.source,
-                self.sink.issues,
-                self._at,
-                of_launches=of_launches,
+                table.path, table.label, self.options.source, self.sink.issues, self._at, of_launches=of_launches
             ) as file:
                 if table.kind == "counter_collection":
                     self._counters(table, file)

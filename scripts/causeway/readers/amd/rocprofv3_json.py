@@ -14,15 +14,7 @@ import numpy as np
 from causeway.core.errors import ExportError
 from causeway.readers.amd.counter_passes import checked
 from causeway.readers.amd.executions import ranked_files
-from causeway.readers.amd.rocprofv3_ids import (
-    RecordNames,
-    finite,
-    handle,
-    inner,
-    inner_object,
-    product,
-    values_of,
-)
+from causeway.readers.amd.rocprofv3_ids import RecordNames, finite, handle, inner, inner_object, product, values_of
 from causeway.readers.amd.trace_events import AmdReader, allocated_lds, device_facts
 from causeway.readers.common.constants import TIMES
 from causeway.readers.common.files import head_of

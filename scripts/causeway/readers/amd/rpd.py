@@ -272,10 +272,7 @@ class RpdReader(AmdReader):
         monitored = {row[0] for row in self.export.rows(MONITOR, ["deviceId"])}
         only = next(iter(self.devices)) if len(monitored) == len(self.devices) == 1 else None
         for misfits, batch in self.export.stream(
-            MONITOR,
-            ["deviceId", "monitorType", "start", "value"],
-            text=["monitorType", "value"],
-            times=["start"],
+            MONITOR, ["deviceId", "monitorType", "start", "value"], text=["monitorType", "value"], times=["start"]
         ):
             rows = len(batch["start"])
             self.count(MONITOR, rows, misfits)

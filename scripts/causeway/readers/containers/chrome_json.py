@@ -35,8 +35,7 @@ _EVENT_END = re.compile(
 )
 """An end of an event that another one follows, or the end of all; nested text may match, too."""
 _FAULTS = re.compile(
-    r'"[^"\\]*(?:\\.[^"\\]*)*"|[+-]?\b(?:inf|nan)\b(?:\(\w*\))?|,(?=\s*[}\]])|:(?=\s*[,}])',
-    re.DOTALL | re.IGNORECASE,
+    r'"[^"\\]*(?:\\.[^"\\]*)*"|[+-]?\b(?:inf|nan)\b(?:\(\w*\))?|,(?=\s*[}\]])|:(?=\s*[,}])', re.DOTALL | re.IGNORECASE
 )
 """A text, or what writers leave outside of one that is no JSON: numbers without a value as C prints them (kineto 105),
 a comma before the end of an object, and a name without a value, as PyTorch's of a process group without a description.

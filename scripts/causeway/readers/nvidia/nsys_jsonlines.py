@@ -371,12 +371,7 @@ class SpooledExport(ArrowExport):
     """The spooled tables, with the strings of the file."""
 
     def __init__(
-        self,
-        tables: dict,
-        source: str,
-        strings: StringIndex,
-        misfits: dict[str, Misfits],
-        unknown: tuple[str, ...],
+        self, tables: dict, source: str, strings: StringIndex, misfits: dict[str, Misfits], unknown: tuple[str, ...]
     ) -> None:
         super().__init__(tables, {}, source)
         self.unknown = unknown

@@ -47,58 +47,14 @@ MOST_TARGETS = 3
 """Columns that are measured in a table where no setting names them: each is explained by jobs of its own."""
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})|[^A-Za-z0-9.]+")
 """What stands between the words of a column's name: `TimeMs`, `Run1 (ms)` and `time_ms` hold a unit each."""
-_DURATION = re.compile(
-    r"(?!.*(?<!re)(?:start|stamp)(?:_time)?_(?:[num]?s|sec|seconds)$)"
-    r"(?:[a-z][a-z0-9_.]*_)?(?:duration|time|latency|elapsed|runtime)_(?:[num]?s|sec|seconds)"
-)
-"""Names of columns that hold how long something took, and in which unit."""
-_OF_LEVEL = r"_(?:mean|avg|average|median|min|max|p\d+)"
-_IN_UNIT = re.compile(
-    r"(?!(?:.*_)?(?:start|stamp|ts|at|epoch|begin|end|delay|window)_)"
-    r"(?:(?:[a-z]\w*_)?(?<!per_)(?:[num]s|(?:nano|micro|milli)?seconds)"
-    r"(?:" + _OF_LEVEL + r")?"
-    r"|(?:[a-z]\w*_)?(?:total|mean|avg|median|wall|kernel|gpu|cpu|compute|exec\w*|run)_s(?:ec)?)",
-    re.ASCII,
-)
-"""Names of columns that end in a unit of time and name no time of day and no setting, which are taken for durations
-where nothing is named as one.
-"""
-_TIMED = re.compile(
-    r"(?!(?:.*_)?(?:start|begin|end|date|sim\w*|steps?|limit|zone|bin|window|index|delay|unix|epoch|local|event|stamp|wall|clock)(?:_|$))"
-    r"(?:[a-z]\w*_)?(?:latency|runtime|duration|elapsed|time)"
-    r"(?:_(?!rank|id|uuid|util|version|ratio|count|share|frac|pct|percent|rate|unit|type|status|scale|factor|score|group|code)[a-z]+)?",
-    re.ASCII,
-)
-"""Names of columns without a unit that say what was timed."""
-_CLOCK = re.compile(r"time|(?:.*_)?elapsed(?:_.*)?")
-"""Names of columns that may be a time of day, or since the start. Of these a clock is one that mostly grows, of others
-without a unit one that never falls.
-"""
-_NO_CLOCK = re.compile(
-    r"(?:[a-z]\w*_)?(?:latency|runtime|duration|(?:gpu|cuda|hip|kernel|device|cpu|exec\w*|run|step|iter\w*|inference|total|avg|mean|median)_time)"
-)
-"""Names without a unit that can be no clock's."""
+_NAMES = {kind: re.compile(pattern, re.ASCII) for kind, pattern in column_map("table")["names"].items()}
+"""Kinds of names of columns, by their words (`_words`): what may have been measured, and what was not."""
 CLOCK_FALLS = 0.3
 """Share of steps in which a column falls, as at the begin of another device, up to which it is a clock."""
-_OF_HOST = re.compile(r"(?:^|_)(?:cpu|host|serial|sequential)(?:_|$)")
-"""Names of what was timed on the host, which is told behind what was timed on a GPU."""
-_STATISTIC = re.compile(r"(?:^|_)(?:std(?:ev|dev|err)?|sem|var|ci|(?:min|max)(?:imum)?|best|worst|p\d+)(?:_|$)")
-"""Names of a spread, or of an end, which say less than the mean or the whole beside them."""
-_NOT_MEASURED = re.compile(
-    r"(?:^|_)(?:id|(?:low|high)(?=_[a-z]+$)|q[13]|iqr|mad|err(?:or)?|prev(?:ious)?|next(?!_token)|target|last|arrival|heartbeat|poll(?:ing)?|interval|period"
-    r"|time_?out|deadline|slo|stop|time_?stamp|up_?time|relative|energy|(?:end|log|sampl\w+|submit\w*|submission|creat\w+|modif\w+|release\w*|utc)_time)(?:_|$)"
-)
-"""Names of settings, times of day and statistics, which no duration of the row is, whatever their unit."""
 UNITS = {"sec": "s", "seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 RENAME = "Rename them."
 WRITE_HEADER = "Write a header above it, with duration_ms (or another unit) over what was measured."
-_TIME = re.compile(
-    r"(?!.*(?:start|stamp|pct|percent|%|(?:bytes|tok|tokens|per)_s(?:ec)?$)).*(?:time|duration|latency|elapsed|(?:^|_)(?:[numµ]s|[num]?sec)(?:_|$)|_s$)",
-    re.IGNORECASE,
-)
-"""Names of columns of numbers that may be what was measured."""
-
 ORDERED_ROWS = 1 << 15
 """Rows per block that are handed over when the file's order is not the rows' order."""
 
@@ -153,8 +109,8 @@ def _is_clock(words: str, values: list[float]) -> bool:
     """Return whether a column of such a name that holds such values is a clock, by how rarely they fall; the last
     value may be cut.
     """
-    may_be = _CLOCK.fullmatch(words) is not None
-    if not may_be and (_in_unit(words) or _NO_CLOCK.fullmatch(words)):
+    may_be = _NAMES["clock"].fullmatch(words) is not None
+    if not may_be and (_in_unit(words) or _NAMES["no_clock"].fullmatch(words)):
         return False
     falls = sum(later < earlier for earlier, later in itertools.pairwise(values[:-1]))
     return (words == "time" or len(values) > 2) and falls <= may_be * CLOCK_FALLS * max(0, len(values) - 2)
@@ -177,11 +133,13 @@ def _words(name: str) -> str:
 
 def _durations(columns: Sequence[str]) -> list[str]:
     """Return those columns that are named as durations, by the strictest form that one has, as targets are called."""
-    timed = {name: words for name in columns if not _NOT_MEASURED.search(words := _words(name).partition("_per_")[0])}
-    named = ([name for name, words in timed.items() if form.fullmatch(words)] for form in (_DURATION, _IN_UNIT, _TIMED))
+    words = {name: _words(name).partition("_per_")[0] for name in columns}
+    timed = [name for name in columns if not _NAMES["not_measured"].search(words[name])]
+    forms = (_NAMES[form] for form in ("duration", "in_unit", "timed"))
+    named = ([name for name in timed if form.fullmatch(words[name])] for form in forms)
     durations = next(filter(None, named), [])
-    durations = [name for name in durations if not _STATISTIC.search(timed[name])] or durations
-    durations.sort(key=lambda name: bool(_OF_HOST.search(timed[name])))
+    durations = [name for name in durations if not _NAMES["statistic"].search(words[name])] or durations
+    durations.sort(key=lambda name: bool(_NAMES["of_host"].search(words[name])))
     return list(dict.fromkeys(map(target_name, durations)))
 
 
@@ -238,7 +196,9 @@ class TableReader:
         if not self.targets:
             wanted = " or ".join(self.options.targets)
             have = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
-            measured = [target_name(name) for name in columns if name in self.table.numeric and _TIME.match(name)]
+            measured = [
+                target_name(name) for name in columns if name in self.table.numeric and _NAMES["may_be"].match(name)
+            ]
             name = next((name for name in measured if name and len(columns_called(columns, [name])) == 1), "COLUMN")
             advice = f"Rename the column, or name it: `causeway run FILE --set targets.tables=[{name}]`."
             if tool := _telemetry(columns):
@@ -402,8 +362,7 @@ def _unit(name: str) -> str:
 
 
 def _in_unit(words: str) -> str:
-    unit = r"(?:^|(?<!_per)_)([num]s|(?:nano|micro|milli)?seconds|s(?:ec)?(?!_))(?:_per_\w+|" + _OF_LEVEL + r")?$"
-    ending = re.search(unit, words)
+    ending = _NAMES["unit"].search(words)
     return ending[1] if ending else ""
 
 

@@ -14,12 +14,7 @@ import pyarrow as pa
 from causeway.core.tables import SCHEMAS
 from causeway.readers.common.constants import NULL
 from causeway.readers.common.kernel_names import says_communication
-from causeway.readers.common.operators import (
-    LONGEST_OPERATOR,
-    PHASES,
-    described_range,
-    input_sizes,
-)
+from causeway.readers.common.operators import LONGEST_OPERATOR, PHASES, described_range, input_sizes
 from causeway.readers.common.vocabularies import BoundedVocabulary
 from causeway.readers.sink.batches import EventBatch
 from causeway.readers.sink.distinct import distinct, distinct_keys

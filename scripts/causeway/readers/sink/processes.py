@@ -65,11 +65,7 @@ class Processes:
             self._reported.setdefault(code, rank)
 
     def note(
-        self,
-        codes: np.ndarray,
-        devices: np.ndarray,
-        launches: bool,
-        times: tuple[np.ndarray, np.ndarray] | None = None,
+        self, codes: np.ndarray, devices: np.ndarray, launches: bool, times: tuple[np.ndarray, np.ndarray] | None = None
     ) -> None:
         """Remember which processes had launches (or transfers only), each one's lowest device, and from when to when
         it had launches.

@@ -106,12 +106,7 @@ class Sink:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        metadata: dict[str, str],
-        rank: int | None,
-        position: int,
-        communication: Sequence[str] = (),
+        self, folder: Path, metadata: dict[str, str], rank: int | None, position: int, communication: Sequence[str] = ()
     ) -> None:
         self.folder = folder
         self.metadata = metadata

@@ -26,13 +26,7 @@ from causeway.readers.sink.launch_operators import CommunicationRanges, LaunchOp
 from causeway.readers.sink.records import RECORDS, CounterRows, GridsInBlocks
 from causeway.readers.sink.sink import Facts, Sink
 from causeway.readers.sink.stream_order import Cuts, StreamOrder
-from causeway.readers.sink.table_columns import (
-    FinalNumbers,
-    call_columns,
-    event_columns,
-    kernel_table,
-    nullable,
-)
+from causeway.readers.sink.table_columns import FinalNumbers, call_columns, event_columns, kernel_table, nullable
 
 _LAUNCHING = re.compile(r"Launch(?:Cooperative)?Kernel|ModuleLaunch|^cu(?:da)?Launch$")
 """Calls that launch one kernel each, of CUDA and HIP."""
