@@ -8,9 +8,8 @@ from causeway.readers.printed_reports import printed_report
 
 
 def table_targets(exports: Iterable[FoundExport]) -> tuple[tuple[str, ...], int]:
-    """Return the columns of tables that were measured: `y`, else the first few of those that are named as durations, in
-    the order of the table, but not of a report that a profiler prints, as of calls or ranges; and how many others are
-    named so.
+    """Return the columns of tables that were measured: `y`, else the few with most time of those that are named as
+    durations, but not of a report that a profiler prints, as of calls or ranges; and how many others are named so.
     """
     tables = [export.path for export in exports if export.format == "table"]
     if not tables:

@@ -16,6 +16,8 @@ PRINTED = {
     "nvbench": "# Log\n\n| Samples | CPU Time  | Noise | GPU Time | Noise |\n|---|---|---|---|---|\n| 5x | 2 us | 1% | 1 us | 1% |\n",
     "cutlass_profiler": "\nCSV Results:\n\nProblem,Provider,OperationKind,Operation,Runtime\n1,CUTLASS,gemm,a,0.5\n",
     "hipblaslt-bench": "Query device success\n[0]:transA,transB,m,n,k,hipblaslt-Gflops,us\n    N,N,8,8,8,1.5,10.4\n",
+    "RAJAPerf": "Mean Runtime Report (sec.)  ,  ,\nKernel , Base_Seq , Base_Seq\nAlgorithm_MEMSET , 0.04 , 0.02\n",
+    "in Markdown": "# Means of three\n\n| model | test |\n| --- | ---: |\n| llama | 322.7 |\n",
     "Markdown": "| operation | size | time (us) |\n|:---|---:|---|\n| AllReduce | 8 | 15.2 |\n",
 }
 

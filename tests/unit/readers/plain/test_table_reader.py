@@ -507,3 +507,24 @@ def test_a_target_is_called_by_a_column_without_what_no_name_may_hold(tmp_path):
     assert export.capabilities["values"] == {"size": "", "Run_1_ms": "ms"}
     assert export.counters.column("Run_1_ms").to_pylist() == [2.0, None]
     assert (export.count("no_target"), export.count("not_a_number")) == (1, 1)
+
+
+def test_means_of_repetitions_are_no_rows_and_a_tuners_key_is_no_kernel(tmp_path):
+    """Google Benchmark's deviations were the shortest times; each setting of a tuner was a kernel of its own."""
+    path = tmp_path / "rows.json"
+    runs = [{"name": "a", "run_type": "iteration", "real_time": time} for time in (7.0, 7.2, 6.9)]
+    runs += [{"name": "a_stddev", "run_type": "aggregate", "real_time": 0.15}]
+    path.write_text(json.dumps({"context": {"cpus": 8}, "benchmarks": runs}))
+    export = Read(path, tmp_path / "t", targets=("real_time",))
+    assert export.counters.column("real_time").to_pylist() == [7.0, 7.2, 6.9]
+    path.write_text(json.dumps({"cache": {"16,1": {"x": 16, "time": 2.0}, "32,1": {"x": 32, "time": 1.5}}}))
+    export = Read(path, tmp_path / "u", targets=("time",))
+    assert export.counters.column("key").to_pylist() == ["16,1", "32,1"]
+    assert export.kernels.num_rows == 1
+
+
+def test_the_columns_with_most_time_are_measured_whatever_their_unit(tmp_path):
+    """Of four durations the whole, which stands last, was left out, and copies of 0.05 ms were told."""
+    path = tmp_path / "x.csv"
+    path.write_text("n,h2d_us,kernel_ms,d2h_us,total_s\n1,50,9,60,0.0091\n2,50,31,60,inf\n3,50,36,60,0.036\n")
+    assert table.duration_columns(path, ("y",)) == ["kernel_ms", "total_s", "d2h_us", "h2d_us"]
