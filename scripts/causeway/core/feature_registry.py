@@ -223,8 +223,8 @@ def came_with(part: Row) -> str:
 
 
 def attribution_sentence(kernel: Row) -> str:
-    """Return what a kernel's change came with, a row of `attributions.kernels` of `comparison.json`: its clear parts,
-    the largest first, and the rest.
+    """Return what a kernel's change came with, a row of the attributions of `comparison.json`: its clear parts, the
+    largest first, and the rest.
     """
     clear = sorted((part for part in kernel["parts"] if part["is_clear"]), key=lambda part: -abs(part["mean_ns"]))
     words = []
