@@ -292,9 +292,8 @@ def _categories(name: str, note: str, values: list, characters: int = LEVEL_CHAR
         place |= dict.fromkeys(some, -float(foot))
         ticks.insert(0, (-float(foot), words))
     positions = np.array([place[value] for value in values], float)
-    low = ticks[0][0] - 0.3
     high = max(len(few) - 1, 0) + 0.3
-    return Axis(name=name, note=note, values=positions, ticks=ticks, named=True, low=low, high=high)
+    return Axis(name=name, note=note, values=positions, ticks=ticks, named=True, low=ticks[0][0] - 0.3, high=high)
 
 
 def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:
