@@ -133,14 +133,12 @@ def typical_floor(floors: Sequence[tuple[float | None, float]]) -> float | None:
     floors : sequence of (float or None, float)
         Floor and weight.
     """
-    weighted = sorted((floor, weight) for floor, weight in floors if floor is not None)
-    if not weighted:
-        return None
-    reached = np.cumsum([weight for _, weight in weighted])
-    return weighted[int(np.searchsorted(reached, reached[-1] / 2))][0]
+    measured = [(floor, weight) for floor, weight in floors if floor is not None]
+    values, weights = zip(*measured, strict=True) if measured else ((), ())
+    return float(np.quantile(values, 0.5, weights=weights, method="inverted_cdf")) if measured else None
 
 
-COLUMNS = ["feature", "variance_percent", "variance_low", "variance_high", "sign", "sign_of", "verdict"]
+COLUMNS = ["feature", "group", "variance_percent", "variance_low", "variance_high", "sign", "sign_of", "verdict"]
 NORMAL = float(stats.norm.isf(0.025))
 
 
@@ -181,6 +179,7 @@ def _row(target: str, feature: str, before: Mapping | None, after: Mapping | Non
     row: dict = {
         "target": target,
         "feature": feature,
+        "group": (after or before or {}).get("group"),
         "baseline_percent": before and before["variance_percent"],
         "candidate_percent": after and after["variance_percent"],
         **dict.fromkeys(("change", "low", "high", "p_value")),

@@ -27,6 +27,7 @@ from causeway.comparison.sides import (
     launches_of,
     shapes_by_kernel,
 )
+from causeway.core.formatting import percent
 from causeway.core.vocabulary import EXACT, GONE, NEW, OTHER_WORK
 from causeway.numeric.seeds import generator_64
 
@@ -146,7 +147,7 @@ class Judged:
         share, what = min(parts)
         if share >= COVERED:
             return None
-        return Reason(OTHER_WORK, (f"only {100 * share:.0f} %" if share else "none", what, called))
+        return Reason(OTHER_WORK, (f"only {percent(100 * share)}" if share else "none", what, called))
 
 
 def compare_groups(

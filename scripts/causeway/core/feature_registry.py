@@ -10,9 +10,12 @@ from dataclasses import dataclass
 
 from causeway.core.codes import NO_OTHER
 from causeway.core.files.yaml_files import read_yaml
-from causeway.core.formatting import elided
+from causeway.core.formatting import difference, elided, setting_value
 from causeway.core.installation import workflow_folder
+from causeway.core.schemas import Row
 
+MECHANISM = "mechanism"
+"""The part of a change that is the kernel's own."""
 TIERS = {"launch": "launch configuration", "context": "context of the launch", "counter": "counters"}
 """Tiers in causal order with their label: what was chosen before the launch, what was so when it began, what it did."""
 
@@ -204,6 +207,33 @@ def feature_words(name: str, group: str = "") -> str:
     """
     record = record_of(name, group)
     return elided(record.label if group == MISSING_VALUES else record.headline or record.label, LONGEST_FEATURE)
+
+
+def came_with(part: Row) -> str:
+    """Return what a part of a change came with: a row of `parts` of the attributions of `comparison.json`."""
+    feature = elided(", ".join(map(feature_words, part["feature"].split(", "))), LONGEST_FEATURE)
+    if part["kind"] == MECHANISM:
+        return "is the kernel itself"
+    if part["kind"] == "either":
+        return f"is {feature} or the kernel itself, not told apart"
+    if part["before"] is None:
+        return f"came with another mix of {feature}"
+    before, after = (setting_value(part[end], record_of(part["feature"]).unit) for end in ("before", "after"))
+    return f"came with {feature} (mean {before} to {after})"
+
+
+def attribution_sentence(kernel: Row) -> str:
+    """Return what a kernel's change came with, a row of the attributions of `comparison.json`: its clear parts, the
+    largest first, and the rest.
+    """
+    clear = sorted((part for part in kernel["parts"] if part["is_clear"]), key=lambda part: -abs(part["mean_ns"]))
+    words = []
+    for part in clear:
+        ends = f"{difference(part['mean_ns'])} [{difference(part['mean_low_ns'])}, {difference(part['mean_high_ns'])}]"
+        words.append(f"{ends} {came_with(part)}")
+    rest = kernel["mean_ns"] - sum(part["mean_ns"] for part in clear)
+    words.append(f"{difference(rest)} is unexplained")
+    return f"Of {difference(kernel['mean_ns'])} a launch, {', '.join(words)}."
 
 
 def level_words(name: str, level: str) -> str:

@@ -131,6 +131,15 @@ def time_three_digits(ns: int) -> str:
     return f"{value:.{max(0, 3 - len(str(int(abs(value)))))}f} {name}"
 
 
+def difference(ns: float) -> str:
+    """Return a difference of times, ns, in words, with its sign.
+
+    >>> difference(-1500), difference(0)
+    ('−1.5 µs', '0 ns')
+    """
+    return f"{'−' if ns < 0 else '+'}{time(abs(ns))}" if ns else "0 ns"
+
+
 def quantity(value: float | None, unit: str = "") -> str:
     """Return a value with its unit and a decimal prefix; an en dash where it was not measured."""
     if value is None:

@@ -8,7 +8,7 @@ import pytest
 
 from causeway.comparison.compare import run
 from causeway.comparison.runs.launches import Launches
-from causeway.comparison.runs.settings import common_settings, common_time
+from causeway.comparison.runs.settings import any_unit, common_settings, common_time
 from causeway.core.errors import NotComparableError
 from causeway.core.tables import read_json, read_table
 from comparison_runs import CHOICES
@@ -146,8 +146,24 @@ def test_tables_are_compared_by_one_column(tmp_path, before, after):
     document, rows = compared(tmp_path, *tables)
     (kernel,) = (row for row in rows if row["level"] == "kernel" and row["metric"] == "time_per_launch")
     assert kernel["candidate_value"] == kernel["baseline_value"] < 1e6
-    assert common_time([[tables[0]], [tables[1]]]) == "gpu_us"
+    assert common_time([[tables[0]], [tables[1]]]) == any_unit("gpu_us")
     assert document["settings"]["columns"] == ["rows"]
+
+
+def test_a_time_in_another_unit_is_the_same_column(tmp_path):
+    """Tables with `latency_ms` and `latency_us` were not compared."""
+    before = write_table_of(tmp_path / "a", 1, 0.5)
+    after = write_table_of(tmp_path / "b", 1, 0.5)
+    path = after / "counters.parquet"
+    counters = read_table(path, "counters")
+    field = counters.schema.field("duration_us")
+    times = pa.compute.divide(counters["duration_us"], 1000.0)
+    field = field.with_name("duration_ms").with_metadata(field.metadata | {b"unit": b"ms"})
+    pa.parquet.write_table(counters.drop_columns(["duration_us"]).append_column(field, times), path)
+    _, rows = compared(tmp_path, before, after)
+    (kernel,) = (row for row in rows if row["level"] == "kernel" and row["metric"] == "time_per_launch")
+    assert abs(kernel["change_percent"]) < 0.01
+    assert kernel["candidate_value"] == pytest.approx(kernel["baseline_value"], rel=1e-4)
 
 
 def test_tables_without_a_time_in_common_are_not_compared(tmp_path):

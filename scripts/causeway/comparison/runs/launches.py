@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from causeway.comparison.runs.launch_inputs import UNKNOWN, by_key, messages_of, sizes_of
 from causeway.comparison.runs.recordings import Recording, device_names, recording_of
-from causeway.comparison.runs.settings import time_columns, value_words
+from causeway.comparison.runs.settings import any_unit, time_columns, value_words
 from causeway.core.codes import GPU_TIME, GRAPH_RANGE
 from causeway.core.errors import NotComparableError
 from causeway.core.formatting import NANOSECONDS, elided
@@ -405,7 +405,7 @@ def _source(folder: Path, time: str | None) -> tuple[str, list[str]] | None:
         return None
     with open_table(path, "counters") as file:
         schema = file.schema_arrow
-    measured = next((name for name in time_columns(folder) if time in (None, name)), None)
+    measured = next((name for name in time_columns(folder) if time in (None, any_unit(name))), None)
     if GPU_TIME in schema.names and unit_of(schema.field(GPU_TIME)) in UNITS:
         measured = GPU_TIME
     return None if measured is None else ("counters", ["configuration", "rank", measured])

@@ -5,6 +5,7 @@ occur on both sides, such as registers after a change of the kernel, are no sett
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ nothing is claimed.
 """
 ROWS_EACH = 4
 """Rows for each combination of settings, on average, in the shortest table: means of fewer are too uncertain."""
+TIME_WORD = re.compile(r"(?<![^_])(?:[num]?s|sec|(?:nano|micro|milli)?seconds)(?![^_])")
+"""A unit of time in the name of a column."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +47,27 @@ def time_columns(folder: str | Path) -> list[str]:
     if read_json(path.with_name("capabilities.json")).get("kind") != "table" or not path.is_file():
         return []
     with open_table(path, "counters") as file:
-        return [field.name for field in file.schema_arrow if _is_time(field)]
+        fields = [field for field in file.schema_arrow if field.name not in SCHEMAS["counters"].names]
+    return [field.name for field in fields if unit_of(field) in NANOSECONDS]
 
 
 def common_time(runs: Iterable[Iterable[str | Path]]) -> str:
-    """Return the first such column that all plain tables of some runs have, "" where none is."""
-    times = [columns for folders in runs for folder in folders if (columns := time_columns(folder))]
+    """Return of the first such column that all plain tables of some runs have, in whatever unit, what `any_unit` gives;
+    "" where none is.
+    """
+    times = [
+        list(map(any_unit, columns)) for folders in runs for folder in folders if (columns := time_columns(folder))
+    ]
     return next((name for name in chain(*times[:1]) if all(name in columns for columns in times)), "")
 
 
-def _is_time(field: pa.Field) -> bool:
-    return field.name not in SCHEMAS["counters"].names and unit_of(field) in NANOSECONDS
+def any_unit(name: str) -> str:
+    """Return the name of a measured column with a star for its unit of time.
+
+    >>> any_unit("latency_ms"), any_unit("median_seconds"), any_unit("ns")
+    ('latency_*', 'median_*', '*')
+    """
+    return TIME_WORD.sub("*", name)
 
 
 def common_settings(folders: Mapping[str, Sequence[str | Path]]) -> Settings:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from causeway.core.codes import NO_CALLS
-from causeway.core.formatting import changed_by, count, elided, quantity, time
+from causeway.core.formatting import changed_by, count, difference, elided, quantity, time
 from causeway.core.names.build_numbers import without_build_numbers
 from causeway.core.names.kernel_words import LONGEST, demangled_words
 from causeway.core.queries import cell
@@ -45,6 +45,7 @@ SAME_CALLS = "The same operator calls"
 """Said where no kernel is known to be on both sides."""
 ALWAYS = ("Median step", "Run")
 """Changes that are said however small they are."""
+NOT_EXPLAINED = "not explained"
 MOST_OPERATORS = 3
 LONGEST_INPUT = 60
 """Characters of an operator's input."""
@@ -144,9 +145,9 @@ class ComparedRuns:
     def __init__(self, document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> None:
         before, after = (document[side] for side in SIDES)
         table = f"compare/{before['dataset']}__{after['dataset']}/comparison.parquet"
-        amount = self.amount = _amount(document, rows, sides)
         whole = next((row for row in rows if row["level"] == "run" and row["metric"] == "time_per_launch"), None)
         self.other_work = whole["reason"] if whole and whole["reason_code"] == OTHER_WORK else ""
+        amount = self.amount = _amount(document, rows, sides, bool(self.other_work))
         operators = document["operators"]
         is_by_input = bool(self.other_work and operators and not operators["without_shapes"])
         names = {
@@ -189,7 +190,7 @@ class ComparedRuns:
             for row in filter(is_kernel, rows)
             if row["candidate"] not in told
             and self.details[row["candidate"]].tail is not None
-            and row["candidate_total_ns"] >= NOTICEABLE * (after["gpu_time_ns"] or 0)
+            and row["candidate_total_ns"] >= least
         ]
         of_each = [_gpu_ns(side) / divisor for side, divisor in zip((before, after), amount.divisors, strict=True)]
         least_each = NOTICEABLE * max(of_each)
@@ -197,7 +198,10 @@ class ComparedRuns:
         self.reasons = _side_by_side(reasons, least_each)
         self.most_idle = max(reasons[1].items(), key=lambda pair: pair[1], default=("", 0))[0]
         self.exposed = _side_by_side(amount.of_each(list(map(_exposed, sides))), least_each)
-        self.operators = _side_by_side(amount.of_each(list(map(_operators, sides))), least_each) if operators else []
+        copied = [list(map(time, (row.before, row.after))) for row in self.changes if row.what.startswith("Copies")]
+        self.exposed = [row for row in self.exposed if list(map(time, row[1:])) not in copied]
+        are_known = operators and _are_annotated_alike(document)
+        self.operators = _side_by_side(amount.of_each(list(map(_operators, sides))), least_each) if are_known else []
         self.launches = before["launches"], after["launches"]
         self.models = _model(before["devices"]), _model(after["devices"])
         self.slowest = _slowest(sides)
@@ -214,7 +218,7 @@ class ComparedRuns:
         self.rates = _rates(sides)
         # of kernels alone it is not known what ran beside them, unless neither side has calls: neither copies nor
         # idle time are compared
-        lacks_calls = [NO_CALLS in own for own in reasons]
+        lacks_calls = [any(row["detail"] == NO_CALLS for row in side.waiting) for side in sides]
         bare = [lacks and not side.copies for lacks, side in zip(lacks_calls, sides, strict=True)]
         is_bare = any(bare) and not all(lacks_calls) and any(side.copies for side in sides)
         self.bare = document[SIDES[bare.index(True)]]["dataset"] if is_bare else ""
@@ -242,9 +246,9 @@ def compared_runs(document: Row, rows: Sequence[Row], sides: Sequence[PairSide])
     return ComparedRuns(document, rows, sides)
 
 
-def _amount(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> Amount:
-    """Return what the times of whole runs are divided by: what differs by a twentieth or more. Launches count where all
-    kernels are launched about as many times as often as those with most time: else the runs do other work.
+def _amount(document: Row, rows: Sequence[Row], sides: Sequence[PairSide], is_other_work: bool) -> Amount:
+    """Return what the times of whole runs are divided by: what differs by a twentieth or more. Launches count where the
+    runs do the same work, and all kernels are launched about as many times as often as those with most time.
     """
     before, after = (len(side.steps) for side in sides)
     gpus = [_gpus(document[side]) for side in SIDES]
@@ -253,7 +257,7 @@ def _amount(document: Row, rows: Sequence[Row], sides: Sequence[PairSide]) -> Am
     totals = [sum(row[f"{side}_launches"] for row in filter(is_kernel, rows)) for side in SIDES]
     is_same_mix = max(launches * totals[0], totals[1]) <= COUNTS_ALIKE * min(launches * totals[0], totals[1])
     has_other_launches = not (before and after) and abs(launches - 1) >= OTHER_NUMBER
-    by_launch = has_other_launches and is_same_mix
+    by_launch = has_other_launches and is_same_mix and not is_other_work
     divisors = (float(before), float(after)) if has_other_steps else (1.0, launches if by_launch else 1.0)
     of = " a step" if has_other_steps else ""
     if gpus[0] != gpus[1]:
@@ -296,14 +300,18 @@ def _of_amount(change: ChangeFact, metric: str, amount: Amount) -> ChangeFact:
 
 
 def _rates(sides: Sequence[PairSide]) -> list[tuple[str, float, float]]:
-    """Return the rates of copies by direction before and after, GB/s, that differ by a twentieth; longest first."""
+    """Return the rates of copies by direction before and after, GB/s, that differ by a twentieth; longest first, and
+    without directions that take less than a hundredth of the time of all.
+    """
     sums: list[dict[str, tuple[int, int]]] = [{}, {}]
     for side, own in zip(sides, sums, strict=True):
         for row in side.copies:
             size, spent = own.get(row["direction"], (0, 0))
             own[row["direction"]] = size + row["bytes"], spent + row["sized_ns"]
     before, after = sums
-    both = sorted((words for words in before if words in after), key=lambda words: -before[words][1])
+    least = [NOTICEABLE * sum(spent for _, spent in own.values()) for own in sums]  # whole ns
+    both = [words for words in before if words in after and before[words][1] + after[words][1] >= math.fsum(least)]
+    both.sort(key=lambda words: -before[words][1])
     rates = [(words, _gb_per_s(*before[words]), _gb_per_s(*after[words])) for words in both]
     return [rate for rate in rates if rate[1] and abs(rate[2] / rate[1] - 1) >= OTHER_NUMBER]
 
@@ -343,7 +351,7 @@ def _reasons(side: PairSide) -> dict[str, int]:
     sums: dict[str, int] = {}
     for row in side.waiting:
         if row["reason"] not in NOT_IDLE:
-            words = detail_words(row["reason"], row["detail"])
+            words = NOT_EXPLAINED if row["detail"] == NO_CALLS else detail_words(row["reason"], row["detail"])
             sums[words] = sums.get(words, 0) + row["wait_ns"]
     return sums
 
@@ -351,6 +359,14 @@ def _reasons(side: PairSide) -> dict[str, int]:
 def _exposed(side: PairSide) -> dict[str, int]:
     """Return the time of copies and communication outside compute, in words, ns of all devices."""
     return {f"{PARTS[part][:1].upper()}{PARTS[part][1:]}": side.parts.get(part, 0) for part in (COPIES, COMMUNICATION)}
+
+
+def _are_annotated_alike(document: Row) -> bool:
+    """Return whether operators launched about as much of the kernels' time on both sides: else one run recorded ranges
+    that the other lacks, and their times say nothing.
+    """
+    shares = [document["operators"][side]["gpu_time_ns"] / (document[side].get("gpu_time_ns") or 1) for side in SIDES]
+    return max(shares) <= COUNTS_ALIKE * min(shares)
 
 
 def _operators(side: PairSide) -> dict[str, int]:
@@ -563,7 +579,7 @@ def _call(fact: CallFact) -> str:
     name = elided(fact.operator, LONGEST) + ("" if fact.dims is None else f" {elided(fact.dims, LONGEST_INPUT)}")
     worth = fact.whole_ns if fact.step_ns is None else fact.step_ns
     where = f"in {count(fact.calls[1])} calls" if fact.step_ns is None else "a step"
-    signed = f"{'+' if worth > 0 else '−' if worth < 0 else ''}{time(abs(worth)) if worth else '0'} {where}"
+    signed = f"{difference(worth)} {where}"
     numbers = _numbers(fact.calls, " calls")
     change = fact.change
     percent = "" if change.percent is None else f" ({changed_by(change.percent, change.low, change.high)})"

@@ -7,6 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from causeway.core.names.kernel_words import demangled_words
 from causeway.core.queries import cell
 from causeway.core.schemas import Row
 from causeway.core.vocabulary import GONE, INCONCLUSIVE, NEW, SAME
@@ -234,12 +237,16 @@ def _mixes(values: Sequence[Row]) -> list[MixFact]:
 def kernels_by_name(decomposition: Sequence[Row]) -> list[Row]:
     """Return the rows of kernels, those of one run alone whose full names are equal but for their numbers as one:
     instances of a template are not matched where the runs have other numbers of them. Another functor is other work.
+    Those whose numbers a sentence would say have a star for each.
     """
     both = [row for row in decomposition if row.get("match") not in (NEW, GONE)]
     lone: dict[str, dict] = {}
     for row in decomposition:
         if row.get("match") in (NEW, GONE):
-            sums = lone.setdefault(NUMBER.sub("*", row["kernel"]), {**row, "baseline_ns": 0, "candidate_ns": 0})
+            alike = NUMBER.sub("*", row["kernel"])
+            sums = lone.setdefault(alike, {**row, "baseline_ns": 0, "candidate_ns": 0})
+            if demangled_words(sums["kernel"]) != demangled_words(row["kernel"]):
+                sums["kernel"] = alike
             for side in ("baseline", "candidate"):
                 sums[f"{side}_ns"] += row[f"{side}_ns"]
     return [*both, *lone.values()]
@@ -247,16 +254,10 @@ def kernels_by_name(decomposition: Sequence[Row]) -> list[Row]:
 
 def launch_ratio(rows: Sequence[Row]) -> float:
     """Return how many times as often the candidate launched the kernels of both runs: the median by their time."""
-    ratios = sorted(
-        (row["candidate_launches"] / row["baseline_launches"], row["baseline_total_ns"])
-        for row in filter(is_kernel, rows)
-    )
-    half = math.fsum(weight for _, weight in ratios) / 2
-    for ratio, weight in ratios:
-        half -= weight
-        if half <= 0:
-            return float(ratio)
-    return 1.0
+    kernels = list(filter(is_kernel, rows))
+    ratios = [row["candidate_launches"] / row["baseline_launches"] for row in kernels]
+    weights = [row["baseline_total_ns"] for row in kernels]
+    return float(np.quantile(ratios, 0.5, weights=weights, method="inverted_cdf")) if ratios else 1.0
 
 
 def is_alike(rows: Sequence[Row], percent: float, document: Row) -> bool:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from causeway.core import formatting
 from causeway.core.formatting import elided
 from causeway.core.names.kernel_words import matrix_product
 from causeway.core.vocabulary import KERNEL_VARIABILITY, MEMORY_STALL
@@ -186,11 +185,6 @@ def sentence(text: str) -> str:
     text = text.strip().removesuffix(".")
     named = "_" in text.partition(" ")[0]
     return f"{text if named else text[:1].upper() + text[1:]}."
-
-
-def difference(ns: float) -> str:
-    """Return a difference of times, ns, in words, with its sign."""
-    return f"{'−' if ns < 0 else '+'}{formatting.time(abs(ns))}" if ns else "0 ns"
 
 
 def target_axis(target: str) -> str:

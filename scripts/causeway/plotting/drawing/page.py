@@ -14,10 +14,10 @@ from jinja2.bccache import Bucket, FileSystemBytecodeCache
 from markupsafe import Markup
 
 from causeway.core.files.whole_files import write_whole
-from causeway.core.formatting import unbroken
+from causeway.core.formatting import difference, unbroken
 from causeway.plotting.drawing import citations, theme
 from causeway.plotting.drawing.drawn import Figure
-from causeway.plotting.drawing.labels import difference, sentence
+from causeway.plotting.drawing.labels import sentence
 from causeway.plotting.drawing.markup import joined
 
 KEPT = "script|style|svg|code"

@@ -11,7 +11,7 @@ from causeway.core.vocabulary import CHANGE_WORDS, FOR_THE_BETTER, FOR_THE_WORSE
 from causeway.plotting.drawing import charts, theme
 from causeway.plotting.drawing.charts import notice
 from causeway.plotting.drawing.drawn import DataFrame, Figure
-from causeway.plotting.drawing.labels import difference, full_name, short_names
+from causeway.plotting.drawing.labels import full_name, short_names
 
 WORSE = theme.DIVERGING[-2]
 BETTER = theme.DIVERGING[1]
@@ -210,7 +210,7 @@ def bars_of_totals(comparison: Mapping) -> DataFrame:
     for step, value, whole in steps_of(comparison):
         label = elided(step, 50)
         (percent,) = formatting.signed(100 * value / before)
-        said = f"{difference(value)} ({percent} %)"
+        said = f"{formatting.difference(value)} ({percent} %)"
         hover = f"{full_name(whole) or label}: {said}"
         bars.append((label, done, value, WORSE if value > 0 else BETTER, said, hover))
         done += value

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from causeway.core import formatting
 from causeway.core.codes import COPY_KINDS
-from causeway.core.feature_registry import FEATURES
+from causeway.core.feature_registry import FEATURES, feature_words
 from causeway.core.formatting import elided
 from causeway.core.tables import SCHEMAS, read_table, take_rows, unit_of
-from causeway.core.vocabulary import UNEXPLAINED
+from causeway.core.vocabulary import UNEXPLAINED, target_name
 from causeway.numeric.seeds import generator_of_path
 from causeway.plotting.drawing import theme
 from causeway.plotting.drawing.labels import short_names
@@ -59,7 +59,7 @@ tells.
 @dataclass(frozen=True, kw_only=True)
 class Axis:
     """One axis. `values` (shape (n_rows,)) are positions between `low` and `high`; ticks are (position, text) from
-    below upwards.
+    below upwards. `name` is the column, `words` what pages call it.
 
     `named`: its places are names, one apart, not numbers.
     """
@@ -71,6 +71,7 @@ class Axis:
     low: float
     high: float
     named: bool = False
+    words: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,12 +229,13 @@ def coordinates_of(
         drawn, without = wanted_axes(wanted, usable, contributions)
         selection += without
     axes += [_axis(sample.schema.field(name), note, sample.column(name)) for name, note in drawn]
-    axes = [
-        replace(axis, values=axis.values + generator.uniform(-JITTER, JITTER, sample.num_rows)) if axis.named else axis
-        for axis in axes
-    ]
+    groups = {row["feature"]: row.get("group") or "" for row in contributions}
+    for number, axis in enumerate(axes):
+        spread = generator.uniform(-JITTER, JITTER, sample.num_rows) if axis.named else 0.0
+        words = feature_words(axis.name, groups.get(axis.name, ""))
+        axes[number] = replace(axis, values=axis.values + spread, words=words)
     values = sample.column("target").to_numpy()
-    last = replace(_numbers(target, "target", values.astype(float), unit), note="the target")
+    last = replace(_numbers(target, "the target", values.astype(float), unit), words=target_name(target))
     places = np.linspace(0, 1, 5)
     cuts = np.quantile(values, places)
     marks = [(float(place), formatting.quantity(float(cut), unit)) for place, cut in zip(places, cuts, strict=True)]
@@ -290,8 +292,8 @@ def _categories(name: str, note: str, values: list, characters: int = LEVEL_CHAR
         place |= dict.fromkeys(some, -float(foot))
         ticks.insert(0, (-float(foot), words))
     positions = np.array([place[value] for value in values], float)
-    ends = {"low": ticks[0][0] - 0.3, "high": max(len(few) - 1, 0) + 0.3}
-    return Axis(name=name, note=note, values=positions, ticks=ticks, named=True, **ends)
+    high = max(len(few) - 1, 0) + 0.3
+    return Axis(name=name, note=note, values=positions, ticks=ticks, named=True, low=ticks[0][0] - 0.3, high=high)
 
 
 def _numbers(name: str, note: str, values: np.ndarray, unit: str) -> Axis:

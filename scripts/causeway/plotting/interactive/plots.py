@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from causeway.core import formatting
 from causeway.core.errors import CausewayError
+from causeway.core.feature_registry import feature_words
 from causeway.core.formatting import elided
 from causeway.core.vocabulary import FOR_THE_BETTER, FOR_THE_WORSE, UNEXPLAINED
 from causeway.plotting.drawing import theme
@@ -124,7 +125,7 @@ def parallel_coordinates(chosen: Coordinates) -> "go.Figure":
 
     dimensions = [
         {
-            "label": "<br>".join(escape(line) for line in (*broken(axis.name), *axis.note.split("\n")) if line),
+            "label": "<br>".join(escape(line) for line in (*broken(axis.words), *axis.note.split("\n")) if line),
             "values": np.rint(_places(axis, axis.values)).astype(np.int16),
             "range": [0, PLACES],
             "tickvals": [float(_places(axis, position)) for position, _ in axis.ticks],
@@ -203,13 +204,14 @@ def distribution_by_cause(
             traces.append(box)
             of_cause.append(cause)
     seen = {cause: [{"visible": [other == cause for other in of_cause]}] for cause in causes}
-    buttons = [{"label": label(cause, 40), "method": "restyle", "args": args} for cause, args in seen.items()]
+    words = {name: feature_words(name, row.get("group") or "") for name, row in zip(columns, rows, strict=True)}
+    buttons = [{"label": label(words[name], 40), "method": "restyle", "args": args} for name, args in seen.items()]
     menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
     x = {"title": f"deviation{f', {name}' if name else ''}"}
-    words = "How far launches are above or below the mean of their configuration, by a cause."
+    below = "How far launches are above or below the mean of their configuration, by a cause."
     y = {"type": "category", "autorange": "reversed"}
     menus = [menu] if len(causes) > 1 else []
-    return figure(traces, meta=words, xaxis=x, yaxis=y, showlegend=False, updatemenus=menus, margin={"t": 60})
+    return figure(traces, meta=below, xaxis=x, yaxis=y, showlegend=False, updatemenus=menus, margin={"t": 60})
 
 
 def groups_of(values: "pd.Series", unit: str) -> tuple[np.ndarray, list[str]]:

@@ -12,7 +12,7 @@ from causeway.core.formatting import elided, variance_of
 from causeway.core.results import Search
 from causeway.core.vocabulary import SUPPORTED, UNEXPLAINED
 from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.labels import difference, full_name, scope_label, short_names
+from causeway.plotting.drawing.labels import full_name, scope_label, short_names
 from causeway.plotting.drawing.page import rendered
 from causeway.plotting.figures.causal_graph import draw_causal_graph, draw_context_graph
 
@@ -200,9 +200,9 @@ def slow_of(rows: Sequence[Mapping], short: Mapping[str, str], groups: Mapping[s
             "kernel": short.get(parts[0]["kernel"], parts[0]["kernel"]),
             "place": f"rank {parts[0]['rank']}, launch {parts[0]['launch']}",
             "duration": formatting.time(parts[0]["duration_ns"]),
-            "deviation": difference(parts[0]["deviation_ns"]),
+            "deviation": formatting.difference(parts[0]["deviation_ns"]),
             "parts": "; ".join(
-                f"{difference(part['attributed_ns'])} "
+                f"{formatting.difference(part['attributed_ns'])} "
                 + cause_words(part["feature"], groups.get(part["feature"], ""), part["value"])
                 for part in parts
             ),

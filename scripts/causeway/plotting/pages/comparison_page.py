@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from causeway.core import formatting
 from causeway.core.codes import PATH_KINDS
+from causeway.core.feature_registry import attribution_sentence, came_with, feature_words
 from causeway.core.formatting import elided
 from causeway.core.vocabulary import (
     FOR_THE_BETTER,
@@ -20,7 +21,7 @@ from causeway.core.vocabulary import (
     UNEXPLAINED,
 )
 from causeway.plotting.drawing import citations
-from causeway.plotting.drawing.labels import difference, full_name, short_names
+from causeway.plotting.drawing.labels import full_name, short_names
 from causeway.plotting.drawing.markup import number, plain
 from causeway.plotting.drawing.page import inline, rendered
 from causeway.plotting.figures.comparison import (
@@ -34,8 +35,6 @@ from causeway.plotting.figures.comparison import (
 )
 
 MOST_ROWS = 200
-MECHANISM = "mechanism"
-"""Part of a change that is the kernel's own."""
 NAME_LENGTH = 160
 """Characters of a full name in a table's cell."""
 DEVICE_LENGTH = 40
@@ -86,6 +85,7 @@ def draw_comparison(
     kernels = of_kernels(rows)
     kernels += [row for row in rows if row["level"] == "kernel" and row["verdict"] in (NEW, GONE)]
     attributed = comparison.get("attributions") or {"kernels": [], "silent": []}
+    replayed = comparison["replayed"] or {}
     return rendered(
         "comparison.html",
         comparison={"attributions": None} | dict(comparison),
@@ -100,21 +100,18 @@ def draw_comparison(
         whole=[row for row in rows if row["level"] in ("run", "rank") and row["change_percent"] is not None],
         operators=of_operators(comparison, rows),
         unshaped=", ".join(comparison["operators"]["without_shapes"]) if comparison["operators"] else "",
-        longer=[side for side in SIDES if _is_longer((comparison["replayed"] or {}).get(side))],
+        longer=[side for side in SIDES if (run := replayed.get(side)) and run["time_ns"] != run["device_time_ns"]],
         attributed=short_names([row["kernel"] for key in ("kernels", "silent") for row in attributed[key]], LABEL),
         # the rest of one side alone is no cause that came or went
         causes=[
-            row for row in comparison["causes"] or () if row["feature"] != UNEXPLAINED or row["change"] is not None
+            row | {"words": feature_words(row["feature"], row.get("group") or "")}
+            for row in comparison["causes"] or ()
+            if row["feature"] != UNEXPLAINED or row["change"] is not None
         ],
         most=MOST_ROWS,
         **head,
         **WORDS,
     )
-
-
-def _is_longer(replayed: Mapping | None) -> bool:
-    """Return whether a replayed run holds more than the work of its devices."""
-    return replayed["time_ns"] != replayed["device_time_ns"] if replayed else False
 
 
 def of_operators(comparison: Mapping, rows: Sequence[Mapping]) -> list[dict]:
@@ -184,30 +181,6 @@ def value_words(row: Mapping, side: str) -> str:
     return f"mean {value}" if row["metric"] == "time_per_launch" else value
 
 
-def attribution_sentence(kernel: Mapping) -> str:
-    """Return what a kernel's change came with: its clear parts, the largest first, and the rest."""
-    clear = sorted((part for part in kernel["parts"] if part["is_clear"]), key=lambda part: -abs(part["mean_ns"]))
-    words = []
-    for part in clear:
-        ends = f"{difference(part['mean_ns'])} [{difference(part['mean_low_ns'])}, {difference(part['mean_high_ns'])}]"
-        words.append(f"{ends} {'is' if part['kind'] == MECHANISM else 'came with'} {_came_with(part)}")
-    rest = kernel["mean_ns"] - sum(part["mean_ns"] for part in clear)
-    words.append(f"{difference(rest)} is unexplained")
-    return f"Of {difference(kernel['mean_ns'])} a launch, {', '.join(words)}."
-
-
-def _came_with(part: Mapping) -> str:
-    feature = elided(plain(part["feature"]), 60)
-    if part["kind"] == MECHANISM:
-        return "the kernel itself under equal inputs (mechanism)"
-    if part["kind"] == "either":
-        return f"{feature} or the kernel itself, which are not told apart"
-    if part["before"] is None:
-        return f"another mix of {feature} (input)"
-    before, after = (formatting.significant(part[end]) for end in ("before", "after"))
-    return f"{feature} ({before} → {after} on average; input)"
-
-
 WORDS = {
     "sides": SIDES,
     "long": NAME_LENGTH,
@@ -221,7 +194,7 @@ WORDS = {
     "signed": formatting.signed,
     "change_words": change_words,
     "unit_of": unit_of,
-    "came_with": _came_with,
+    "came_with": came_with,
     "attribution_sentence": attribution_sentence,
 }
 """What the pages say and how they write it."""

@@ -24,7 +24,7 @@ from causeway.core.vocabulary import (
     UNFINISHED,
 )
 from causeway.plotting.drawing import theme
-from causeway.plotting.drawing.labels import difference, short_names
+from causeway.plotting.drawing.labels import short_names
 from causeway.plotting.drawing.markup import plain, tag, text_width
 from causeway.plotting.drawing.theme import text
 from causeway.plotting.figures.comparison import PER_LAUNCH, change_words, of_kernels, steps_of
@@ -239,7 +239,7 @@ def _totals(document: Mapping) -> str:
     share = f" ({formatting.signed(100 * (after - before) / before)[0]} %)" if before else ""
     others = [(label, value) for label, value, _ in steps_of(document) if not label.startswith(PER_LAUNCH)]
     parts = [("launches that take longer or shorter", document["change_ns"]["time_ns"]), *others]
-    said = [f"{difference(value)} from {label}" for label, value in parts if value]
+    said = [f"{formatting.difference(value)} from {label}" for label, value in parts if value]
     return (
         f"GPU time {formatting.time(before)} → {formatting.time(after)}{share}: {', '.join(said) or 'no difference'}."
     )

@@ -6,11 +6,13 @@ from types import SimpleNamespace
 import first_screen_samples as made
 from first_screen_samples import MS, tables
 
+from causeway.core.codes import NO_CALLS
 from causeway.findings.first_screen import compared
 from causeway.findings.first_screen.compared import Amount, PairSide, compared_runs, of_comparison
 from causeway.findings.first_screen.compared_kernels import kernels_by_name
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan_of_pair
+from causeway.findings.first_screen.run_facts import COPIES
 
 
 def lines_of(sides=None, **changes):
@@ -116,7 +118,7 @@ def test_devices_of_two_makers_are_compared_by_operator():
     """Their kernels bear no common name, so that no launch is the same."""
     document = {"why": None, "same_content": {"sides": None}, "noise": "halves", "decomposition": []}
     operators = {"without_shapes": [], "decomposition": [], "shapes": []}
-    operators |= {"baseline": {"calls": 9}, "candidate": {"calls": 9}}
+    operators |= {"baseline": {"calls": 9, "gpu_time_ns": 9}, "candidate": {"calls": 9, "gpu_time_ns": 9}}
     document |= {"operators": operators, "matches": []}
     for side, name in (("baseline", "NVIDIA H100"), ("candidate", "AMD Instinct MI300X")):
         document[side] = {
@@ -318,8 +320,8 @@ def test_operators_of_other_work_are_told_with_their_calls():
         "without_shapes": [],
         "decomposition": [],
         "shapes": [],
-        "baseline": {"calls": 9},
-        "candidate": {"calls": 9},
+        "baseline": {"calls": 9, "gpu_time_ns": 9},
+        "candidate": {"calls": 9, "gpu_time_ns": 9},
     }
     assert said_of(document_of(operators=operators), [row, calls]) == [
         f"As far as it is the same work, kernels take −17.0 %; {reason}.",
@@ -404,6 +406,72 @@ def test_rates_of_copies_are_told():
     assert said[-1] == "Copies, all GPUs 50 ms to 10 ms (−80.0 %): host to device at 6 GB/s to 24 GB/s."
 
 
+def test_a_direction_of_little_time_has_no_rate():
+    """Copies of 65 × 8 bytes back were told at 0.0009 GB/s."""
+    back = {"direction": "device to host", "bytes": 520, "sized_ns": 10**6}
+    sides = [
+        PairSide(copies=[{"direction": "host to device", "bytes": size, "sized_ns": 10**9}, back | {"bytes": size}])
+        for size in (6 * 10**9, 24 * 10**9)
+    ]
+    said = said_of(document_of(), [run_row("span", 1e8, 1e8), run_row("copies", 5e7, 1e7)], sides)
+    assert said[-1] == "Copies, all GPUs 50 ms to 10 ms (−80.0 %): host to device at 6 GB/s to 24 GB/s."
+
+
+def test_copies_that_are_all_outside_compute_are_told_once():
+    sides = PairSide(parts={COPIES: 60 * MS}), PairSide(parts={COPIES: 20 * MS})
+    rows = [run_row("span", 100 * MS, 100 * MS), run_row("copies", 60 * MS, 20 * MS)]
+    assert [line for line in said_of(document_of(), rows, sides) if "opies" in line] == [
+        "Copies, all GPUs 60 ms to 20 ms (−66.7 %)."
+    ]
+    rows[1] = run_row("copies", 70 * MS, 30 * MS)
+    assert "Exposed copies, all GPUs 60 ms to 20 ms." in said_of(document_of(), rows, sides)
+
+
+def test_idle_time_without_calls_is_not_explained():
+    """ "Idle 20 ms to 10 ms: the export has no runtime calls 20 ms to 10 ms" was told."""
+    sides = [PairSide(waiting=[made.wait(ms, reason="unknown", detail=NO_CALLS)]) for ms in (20, 10)]
+    rows = [run_row("span", 100 * MS, 90 * MS), run_row("idle", 20 * MS, 10 * MS)]
+    assert said_of(document_of(), rows, sides)[-1] == (
+        "Idle, all GPUs 20 ms to 10 ms (−50.0 %): not explained 20 ms to 10 ms."
+    )
+
+
+def test_other_work_of_half_as_many_launches_is_told_as_it_was_recorded():
+    """Of the first half of a recording 81 ms of idle time became 176 ms, which is more than the run took."""
+    rows = [run_row("span", 90 * MS, 84 * MS), run_row("idle", 81 * MS, 77 * MS), kernel_row(launches=(56, 28))]
+    whole = kernel_row("all", launches=(56, 28), level="run", reason="other work", reason_code="other_work")
+    document = document_of(span=(90 * MS, 84 * MS))
+    assert "Idle, all GPUs 81 ms to 77 ms (−4.9 %)." in said_of(document, [*rows, whole])
+    same = said_of(document, [*rows, whole | {"reason": "", "reason_code": ""}])
+    assert "Idle, all GPUs for as many launches 81 ms to 154 ms (+90.1 %)." in same
+
+
+def test_kernels_that_are_told_together_are_not_told_by_the_name_of_one():
+    """`producer1` and `producer2` took 886 µs each: "producer1 1.77 ms to 0" was told."""
+    part = {"match": "gone", "baseline_ns": 8, "candidate_ns": 0}
+    parts = [part | {"kernel": f"producer{number}Kernel(float const*, int)"} for number in (1, 2)]
+    assert [(row["kernel"], row["baseline_ns"]) for row in kernels_by_name(parts)] == [
+        ("producer*Kernel(float const*, int)", 16)
+    ]
+    lone = kernels_by_name(parts[:1])
+    assert [(row["kernel"], row["baseline_ns"]) for row in lone] == [("producer1Kernel(float const*, int)", 8)]
+
+
+def test_operators_that_one_run_did_not_record_are_not_told():
+    """Of a run without the ranges of Kokkos: "KokkosBlas::gemm 0 to 180 ms" was told."""
+    sides = PairSide(operators=[made_operator("sort", 1)]), PairSide(operators=[made_operator("gemm", 80)])
+    operators = {"without_shapes": ["a", "b"], "decomposition": [], "shapes": []}
+    for known, is_told in ((80, True), (70, True), (1, False)):
+        operators |= {"baseline": {"calls": 1, "gpu_time_ns": known * MS}}
+        operators |= {"candidate": {"calls": 1, "gpu_time_ns": 80 * MS}}
+        said = said_of(document_of(operators=operators), [run_row("span", 1e8, 1e8)], sides)
+        assert any("gemm 0 to 80 ms" in line for line in said) == is_told
+
+
+def made_operator(name, ms):
+    return {"level": "operator", "name": name, "gpu_ns": ms * MS}
+
+
 def settings_of(*values):
     rows = [dict(zip(("column", "value", "baseline", "candidate"), value, strict=True)) for value in values]
     return {"columns": ["rows"], "values": rows}
@@ -425,8 +493,8 @@ def test_tables_are_told_at_equal_settings_with_their_mix_and_what_it_came_with(
     said = said_of(document, [row])
     assert said == [
         "norm −6.1 % [−6.2, −6.0] with equal rows, beyond noise: mean 80 µs to 141 µs, median 68 µs to 197 µs, p99 216 µs"
-        " to 205 µs. Of +61 µs a launch, +70 µs [+63 µs, +76 µs] came with rows (mean 20,000 to 44,000) and −7 µs"
-        " [+63 µs, +76 µs] is the kernel itself.",
+        " to 205 µs. Of +61 µs a launch, +70 µs [+63 µs, +76 µs] came with rows (mean 20,000 to 44,000), −7 µs"
+        " [+63 µs, +76 µs] is the kernel itself, −2 µs is unexplained.",
         "Mix in column rows: 64 50 % to 20 %, 4096 50 % to 80 %.",
     ]
 

@@ -178,8 +178,10 @@ def test_an_axis_of_the_interactive_figure_cannot_hold_a_link(tmp_path):
 
 def test_the_figure_has_the_axes_of_the_selection(tmp_path):
     picture = chosen(tmp_path)
-    labels = [axis.label.replace("<br>", "") for axis in parallel_coordinates(picture).data[0].dimensions]
-    assert labels == [axis.name + axis.note.replace("\n", "") for axis in picture.axes]
+    labels = [axis.label.replace("<br>", " ") for axis in parallel_coordinates(picture).data[0].dimensions]
+    assert labels == [f"{axis.words} {axis.note}".strip().replace("\n", " ") for axis in picture.axes]
+    assert picture.axes[1].name == "h2d_bytes_in_flight"
+    assert picture.axes[1].words == "bytes copied host-to-device"
 
 
 def test_a_column_of_identity_is_an_axis_only_where_it_is_a_feature(tmp_path):

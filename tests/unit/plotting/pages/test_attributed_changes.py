@@ -2,7 +2,8 @@
 
 from compared_samples import compared
 
-from causeway.plotting.pages.comparison_page import attribution_sentence, draw_comparison
+from causeway.core.feature_registry import attribution_sentence
+from causeway.plotting.pages.comparison_page import draw_comparison
 
 
 def part(feature, kind, ns, is_clear=True, before=None, after=None):
@@ -37,21 +38,30 @@ def test_the_sentence_adds_up():
         part("configuration", "input", 300, is_clear=False),
     )
     assert attribution_sentence(kernel(*parts)) == (
-        "Of +42 µs a launch, +35 µs [+34 µs, +36 µs] came with sm_clock_mhz (1,900 → 1,610 on average; input),"
-        " +5 µs [+4 µs, +6 µs] is the kernel itself under equal inputs (mechanism), +2 µs is unexplained."
+        "Of +42 µs a launch, +35 µs [+34 µs, +36 µs] came with sm_clock_mhz (mean 1,900 to 1,610),"
+        " +5 µs [+4 µs, +6 µs] is the kernel itself, +2 µs is unexplained."
     )
     apart = part("sm_clock_mhz", "either", -42_000)
     assert attribution_sentence(kernel(apart, ns=-42_000)) == (
-        "Of −42 µs a launch, −42 µs [−43 µs, −41 µs] came with sm_clock_mhz or the kernel itself, which are not told"
-        " apart, 0 ns is unexplained."
+        "Of −42 µs a launch, −42 µs [−43 µs, −41 µs] is sm_clock_mhz or the kernel itself, not told apart, 0 ns is"
+        " unexplained."
     )
+
+
+def test_inputs_are_told_in_words_with_their_unit():
+    copied = part("last_h2d_bytes", "input", 42_000, before=4.0 * 2**20, after=8.0 * 2**20)
+    sentence = attribution_sentence(kernel(copied))
+    assert "came with size of the last host-to-device copy (mean 4 MiB to 8 MiB), 0 ns is unexplained." in sentence
+    both = attribution_sentence(kernel(part("queue_ns, sm_clock_mhz", "either", 42_000)))
+    assert "is wait in the queue, sm_clock_mhz or the kernel itself" in both
+    assert "size of the last host-to-device copy" in page_of({"why": None, "kernels": [kernel(copied)], "silent": []})
 
 
 def test_the_page_has_what_is_said_and_what_is_not():
     silent = [{"kernel": "tiny", "why": "the change is within the noise of the runs"}]
     said = kernel(part("<b>odd</b>", "input", 35_000))
     page = page_of({"why": None, "kernels": [said], "silent": silent})
-    assert "another mix of &lt;b&gt;odd&lt;/b&gt; (input)" in page
+    assert "came with another mix of &lt;b&gt;odd&lt;/b&gt;" in page
     assert "tiny: the change is within the noise of the runs" in page
     assert "Not attributed: no dowhy." in page_of({"why": "no dowhy", "kernels": [], "silent": []})
     assert "What the changes came with" not in page_of(None)

@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from causeway.core.feature_registry import attribution_sentence
 from causeway.core.formatting import changed_by, count, counted, elided, integer_ranges, quantity, setting_value, time
 from causeway.core.names.kernel_words import LONGEST, kernel_words
-from causeway.core.schemas import Row
 from causeway.core.vocabulary import INCONCLUSIVE, SAME
 from causeway.findings.first_screen.compared_kernels import (
     ComparedTables,
@@ -69,8 +69,8 @@ def _of_kernel(kernel: KernelChange, equal: str) -> str:
         sentences = [f"{_name(kernel)}, the slowest launches alone: {times} ({change})."]
     if kernel.detail.column is not None:
         sentences.append(f"By {kernel.detail.column}: {_effects(kernel.detail)}.")
-    if kernel.came_with is not None and (origin := _origin(kernel.came_with)):
-        sentences.append(origin)
+    if kernel.came_with is not None and any(part["is_clear"] for part in kernel.came_with["parts"]):
+        sentences.append(attribution_sentence(kernel.came_with))
     return " ".join(sentences)
 
 
@@ -138,32 +138,6 @@ def of_tail(detail: KernelDetail) -> str:
     if detail.tail is None or detail.median is None:
         return ""
     return f"{pair('p99', *detail.tail)}, {pair('median', *detail.median)}"
-
-
-def _origin(attribution: Row) -> str:
-    """Return what the change of a kernel's mean came with; empty where no part is clear."""
-    clear = sorted((part for part in attribution["parts"] if part["is_clear"]), key=lambda part: -abs(part["mean_ns"]))
-    parts = [
-        f"{_signed(part['mean_ns'])} [{_signed(part['mean_low_ns'])}, {_signed(part['mean_high_ns'])}]"
-        f" {_came_with(part)}"
-        for part in clear
-    ]
-    return f"Of {_signed(attribution['mean_ns'])} a launch, {_listed(parts)}." if parts else ""
-
-
-def _signed(ns: float) -> str:
-    return f"{'−' if ns < 0 else '+'}{time(abs(ns))}" if ns else "0"
-
-
-def _came_with(part: Row) -> str:
-    feature = elided(part["feature"], LONGEST)
-    if part["kind"] == "mechanism":
-        return "is the kernel itself"
-    if part["kind"] == "either":
-        return f"is {feature} or the kernel itself, not told apart"
-    if part["before"] is None:
-        return f"came with another mix of {feature}"
-    return f"came with {feature} (mean {quantity(part['before'])} to {quantity(part['after'])})"
 
 
 def _of_mix(fact: MixFact) -> str:
