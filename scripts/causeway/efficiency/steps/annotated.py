@@ -159,8 +159,8 @@ def annotated_steps(folder: Path, family: Family) -> dict[int, RankSteps]:
     """Return the steps of each rank of an export that has ranges of the family.
 
     Those of the thread with the most of them, ranges inside another one left out. A step lasts until the next one
-    starts; until its own range ends where it is the last one, where the next number does not follow, or where the range
-    is named after an input: a server waits between two of them.
+    starts, the last one as much longer than its range as the others at the median; until its own range ends where the
+    next number does not follow, or where the range is named after an input: a server waits between two of them.
     """
     rows: dict[int, dict[int, list[tuple[int, int, str]]]] = {}
     for block in _step_like(folder):
@@ -186,6 +186,8 @@ def _windows(rank: int, ranges: Sequence[tuple[int, int, str]], *, lasts: bool) 
     start, end = (np.array([span[column] for span in outer], np.int64) for column in (0, 1))
     number = _numbers([name for _, _, name in outer])
     follows = lasts & (np.diff(number) == 1)
+    pauses = np.maximum(start[1:] - end[:-1], 0)[follows]
+    end[-1] += int(np.median(pauses)) if pauses.size else 0
     end[:-1] = np.where(follows, start[1:], np.minimum(end[:-1], start[1:]))
     return RankSteps(rank=rank, number=number, start=start, end=end)
 
