@@ -87,7 +87,7 @@ def _turn_ascend(event: Event, name: str) -> None:
     stream = args.get("Physic Stream Id", args.get("Stream Id"))
     if name.startswith("hcom_") and not kind:
         event.cat = "kernel"
-        event.name = name.partition("__")[0]  # numbers of its communicator and of the collective
+        event.name = name.rstrip("_0123456789")  # numbers of its communicator and of the collective
         stream = event.tid
     elif "@" in name:
         event.cat = "privateuse1_runtime"
