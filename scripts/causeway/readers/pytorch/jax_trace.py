@@ -90,7 +90,7 @@ class JaxReader:
         self.arguments = ArgumentDecoder(names | {"name": "name", "cuda_graph_exec_id": "graph"})
         self.devices: dict[object, int] = {}
         self.hosts: set[object] = set()
-        self.streams: dict[tuple, int] = {}
+        self.streams: dict[tuple, int | str | None] = {}
         self.threads = ThreadNumbers()
         self.pending: dict[str, list[tuple[Event, Any]]] = {}
         self.events = 0

@@ -3,7 +3,11 @@
 import pytest
 from reading import Read, write_trace
 
-PYTHON, CANN, NPU, COLLECTIVES, SUMS = 3132, 100213792, 100213824, 100213984, 100214016
+PYTHON = 3132
+CANN = 100213792
+NPU = 100213824
+COLLECTIVES = 100213984
+SUMS = 100214016
 
 
 def event(name, pid, tid, ts, dur, **args):
