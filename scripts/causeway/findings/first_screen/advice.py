@@ -310,9 +310,7 @@ def _of_copies(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     lost = min(fact.lost_ns // run.devices, first.total_ns // run.devices)
     if first.kind == BY_KERNEL:
         return [
-            Advice(
-                words="Move less, or keep data where it is used: most copies and memsets run as kernels.", saved_ns=lost
-            )
+            Advice(words="Move less, or keep data in place: most copies and memsets run as kernels.", saved_ns=lost)
         ]
     if first.kind == MEMSET_KIND:
         return [Advice(words="Set less memory, or let the kernel that writes it do so.", saved_ns=lost)]
