@@ -209,12 +209,8 @@ def _format_of(path: Path, source: str, form: str) -> str:
     if word is None:
         raise unknown(path, source)
     if word not in FORMATS:
-        raise ExportError(
-            source,
-            f"exports of format {word} cannot be read yet",
-            f"one of {', '.join(FORMATS)}",
-            "Convert it to a table (CSV).",
-        )
+        problem = f"exports of format {word} cannot be read yet"
+        raise ExportError(source, problem, f"one of {', '.join(FORMATS)}", "Convert it to a table (CSV).")
     return word
 
 

@@ -163,12 +163,8 @@ def _without_folders(text: str, command: list[str]) -> str:
 
 
 def _failed(kind: ReportKind, source: str, problem: str) -> ExportError:
-    return ExportError(
-        source,
-        problem,
-        f"a report that this version of {kind.tool} reads",
-        f"Use the {kind.tool} of the release that wrote it, on the PATH or under `tools` in the configuration.",
-    )
+    advice = f"Use the {kind.tool} of the release that wrote it, on the PATH or under `tools` in the configuration."
+    return ExportError(source, problem, f"a report that this version of {kind.tool} reads", advice)
 
 
 def _link(made: Path, target: Path) -> None:

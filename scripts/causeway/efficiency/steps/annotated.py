@@ -3,11 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from causeway.core.queries import bounded_database, file_source
 from causeway.core.vocabulary import form_of, names_an_input, without_numbers
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.regions import MOST_INSTANCES
@@ -159,8 +161,9 @@ def annotated_steps(folder: Path, family: Family) -> dict[int, RankSteps]:
     """Return the steps of each rank of an export that has ranges of the family.
 
     Those of the thread with the most of them, ranges inside another one left out. A step lasts until the next one
-    starts; until its own range ends where it is the last one, where the next number does not follow, or where the range
-    is named after an input: a server waits between two of them.
+    starts; until its own range ends where the next number does not follow, or where the range is named after an input: a
+    server waits between two of them. The last one lasts until its launches end, at most as much longer than its range
+    as the others at the median: what comes then is not recorded.
     """
     rows: dict[int, dict[int, list[tuple[int, int, str]]]] = {}
     for block in _step_like(folder):
@@ -170,14 +173,25 @@ def annotated_steps(folder: Path, family: Family) -> dict[int, RankSteps]:
                 if len(ranges) < MOST_INSTANCES:
                     ranges.append((start, end, name))
     steps = {}
+    ends = _device_ends(folder) if rows else {}
     for rank, threads in sorted(rows.items()):
         thread = min(threads, key=lambda candidate: (-len(threads[candidate]), candidate))
         if len(threads[thread]) >= (FEWEST_INPUTS if family.form == OF_INPUTS else FEWEST_RANGES):
-            steps[rank] = _windows(rank, threads[thread], lasts=family.form != OF_INPUTS)
+            steps[rank] = _windows(rank, threads[thread], ends.get(rank, 0), lasts=family.form != OF_INPUTS)
     return steps
 
 
-def _windows(rank: int, ranges: Sequence[tuple[int, int, str]], *, lasts: bool) -> RankSteps:
+def _device_ends(folder: Path) -> dict[int, int]:
+    """Return the end of the last launch of each rank of an export, ns."""
+    if not (folder / "launches.parquet").is_file():
+        return {}
+    with closing(bounded_database()) as connection:
+        source = file_source(folder / "launches.parquet")
+        query = f"SELECT rank, max(start_ns + duration_ns) FROM {source} GROUP BY rank"  # noqa: S608
+        return dict(connection.execute(query).fetchall())
+
+
+def _windows(rank: int, ranges: Sequence[tuple[int, int, str]], device_end: int, *, lasts: bool) -> RankSteps:
     """Return the steps of a rank's ranges; a step `lasts` until the next one, or for its own range."""
     outer: list[tuple[int, int, str]] = []
     for span in sorted(ranges, key=lambda span: (span[0], -span[1], span[2])):
@@ -186,6 +200,9 @@ def _windows(rank: int, ranges: Sequence[tuple[int, int, str]], *, lasts: bool) 
     start, end = (np.array([span[column] for span in outer], np.int64) for column in (0, 1))
     number = _numbers([name for _, _, name in outer])
     follows = lasts & (np.diff(number) == 1)
+    pauses = np.maximum(start[1:] - end[:-1], 0)[follows]
+    latest = end[-1] + int(np.median(pauses)) if pauses.size else 0
+    end[-1] = max(end[-1], min(latest, device_end))
     end[:-1] = np.where(follows, start[1:], np.minimum(end[:-1], start[1:]))
     return RankSteps(rank=rank, number=number, start=start, end=end)
 

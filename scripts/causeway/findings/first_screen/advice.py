@@ -309,7 +309,9 @@ def _of_copies(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
     first = fact.copies[0]
     lost = min(fact.lost_ns // run.devices, first.total_ns // run.devices)
     if first.kind == BY_KERNEL:
-        return [Advice(words="Copy less, or keep data where it is used: most copies run as kernels.", saved_ns=lost)]
+        return [
+            Advice(words="Move less, or keep data in place: most copies and memsets run as kernels.", saved_ns=lost)
+        ]
     if first.kind == MEMSET_KIND:
         return [Advice(words="Set less memory, or let the kernel that writes it do so.", saved_ns=lost)]
     if first.kind in WITHIN_DEVICE:

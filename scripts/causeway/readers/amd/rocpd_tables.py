@@ -234,10 +234,6 @@ def open_database(path, source: str) -> SqliteExport:
     if not suffixes(export.tables):
         export.close()
         names = clean_text(", ".join(sorted(export.tables)[:5]))[:200] or "(none)"
-        raise ExportError(
-            source,
-            f"it is no rocpd database: it has tables {names}",
-            f"a table {DISPATCHES}",
-            "Name the database of rocprofv3.",
-        )
+        problem = f"it is no rocpd database: it has tables {names}"
+        raise ExportError(source, problem, f"a table {DISPATCHES}", "Name the database of rocprofv3.")
     return export

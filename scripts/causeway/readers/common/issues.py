@@ -85,12 +85,9 @@ class Issues:
         lost = self.left_out | ({"rounded_times": rounded} if rounded else {})
         if not lost:
             return None
-        return ExportError(
-            source,
-            f"none of its {sum(lost.values()):,} launches can be used: {in_words(lost)}",
-            "launches with a start and an end as the profiler writes them",
-            "Export it again: a spreadsheet or a script that saved the file may have rewritten its numbers.",
-        )
+        problem = f"none of its {sum(lost.values()):,} launches can be used: {in_words(lost)}"
+        advice = "Export it again: a spreadsheet or a script that saved the file may have rewritten its numbers."
+        return ExportError(source, problem, "launches with a start and an end as the profiler writes them", advice)
 
     def as_list(self) -> list[dict]:
         """Return the issues for `capabilities.json`, in the catalogue's order."""

@@ -225,12 +225,8 @@ def columns_called(columns: Collection[str], names: Iterable[str]) -> list[str]:
 
 def _check_width(source: str, columns: int) -> None:
     if columns > MOST_COLUMNS:
-        raise ExportError(
-            source,
-            f"it has {columns:,} columns",
-            f"at most {MOST_COLUMNS:,}",
-            "Leave out columns that say nothing of the run.",
-        )
+        advice = "Leave out columns that say nothing of the run."
+        raise ExportError(source, f"it has {columns:,} columns", f"at most {MOST_COLUMNS:,}", advice)
 
 
 def stripped(column: pa.Array) -> pa.Array:

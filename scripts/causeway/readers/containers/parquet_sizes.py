@@ -32,9 +32,6 @@ def check_sizes(source: str, metadata: pq.FileMetaData) -> None:
             chunk = row_group.column(column)
             size = chunk.total_uncompressed_size
             if size > max(LARGEST_CHUNK_BYTES, MOST_TIMES * chunk.total_compressed_size):
-                raise ExportError(
-                    source,
-                    f"column {clean_text(chunk.path_in_schema)[:80]} unpacks to {size:,} bytes",
-                    f"at most {MOST_TIMES} times its {chunk.total_compressed_size:,} bytes",
-                    "If it is an export, write it again in smaller row groups.",
-                )
+                problem = f"column {clean_text(chunk.path_in_schema)[:80]} unpacks to {size:,} bytes"
+                most = f"at most {MOST_TIMES} times its {chunk.total_compressed_size:,} bytes"
+                raise ExportError(source, problem, most, "If it is an export, write it again in smaller row groups.")

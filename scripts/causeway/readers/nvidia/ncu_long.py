@@ -226,6 +226,7 @@ class NcuReader:
     def read(self) -> ExportError | None:
         """Read the file; return the error for a cut one."""
         csv.field_size_limit(FIELD_BYTES)
+        source = self.options.source
         progress = self.options.progress()
         with open(self.path, "rb") as raw, io.TextIOWrapper(raw, "utf-8", errors="replace", newline="") as text:
             header, before = self._find_header(text)
@@ -244,14 +245,12 @@ class NcuReader:
             failure = None
             last = self._last_line()
             if self.other_page:
-                failure = other_page(self.options.source, self.other_page)
+                failure = other_page(source, self.other_page)
             elif held is not None:
                 if last and (last.count(b'"') % 2 or self._is_cut(held[0])):
                     self.sink.issues.add("truncated", 1, f"line {held[1]}")
                     problem = f"the file ends in the middle of line {held[1]}"
-                    failure = ExportError(
-                        self.options.source, problem, "complete lines", "Copy it again, or capture again."
-                    )
+                    failure = ExportError(source, problem, "complete lines", "Copy it again, or capture again.")
                 else:
                     self.sink.issues.add("unfinished_line", int(bool(last)), f"line {held[1]}")
                     self._row(held)
@@ -259,15 +258,11 @@ class NcuReader:
         self.bad += lines.left_out
         if lines.left_out:
             self.first_bad = self.first_bad or lines.detail(before)
-            failure = failure or lines.error(self.options.source, line=before)
+            failure = failure or lines.error(source, line=before)
         self.sink.count_in("rows", self.rows)
         if not self.launches:
-            raise failure or ExportError(
-                self.options.source,
-                "there is a header but no metric of any launch",
-                "one row per launch and metric",
-                ADVICE,
-            )
+            problem = "there is a header but no metric of any launch"
+            raise failure or ExportError(source, problem, "one row per launch and metric", ADVICE)
         return failure
 
     def _find_header(self, text: io.TextIOWrapper) -> tuple[list[str], int]:
@@ -294,12 +289,8 @@ class NcuReader:
         """Begin a capture with these columns: find the index of each known one, by our names."""
         position = {ours: header.index(raw) for raw, ours in self.map["columns"].items() if raw in header}
         if lacking := self._lacking(header):
-            raise ExportError(
-                self.options.source,
-                f"the header has no column {', '.join(lacking)}",
-                "the columns of `ncu --csv`",
-                ADVICE,
-            )
+            problem = f"the header has no column {', '.join(lacking)}"
+            raise ExportError(self.options.source, problem, "the columns of `ncu --csv`", ADVICE)
         self.columns = position
         self.begins = header[:2]
         rules = {ours: header.index(raw) for ours, raw in self.map["rules"].items() if raw in header}
@@ -313,11 +304,12 @@ class NcuReader:
         return [raw for raw in ("Kernel Name", "Metric Name", "Metric Value") if raw not in header]
 
     def _last_line(self) -> bytes:
-        """Return what stands after the last line end (its last megabytes), b"" if the file ends with one."""
+        """Return what stands after the last line end (its last megabytes), b"" if that is a message or nothing."""
         with open(self.path, "rb") as handle:
             handle.seek(max(0, self.path.stat().st_size - TAIL_BYTES))
             tail = handle.read()
-        return b"" if tail.endswith((b"\n", b"\r")) else tail.replace(b"\r", b"\n").rsplit(b"\n", 1)[-1]
+        last = tail.replace(b"\r", b"\n").rsplit(b"\n", 1)[-1]
+        return b"" if last.startswith(b"==") else last
 
     def _is_cut(self, row: list[str]) -> bool:
         """Return whether the last row, which has no line end, is not whole: too few fields, or its launch lacks metrics
@@ -332,7 +324,7 @@ class NcuReader:
 
     def _key(self, row: list[str]) -> tuple:
         process = row[self.columns["process"]] if "process" in self.columns else "0"
-        return self.segment, process, row[self.columns["launch"]]
+        return self.segment, process, row[self.columns["launch"]], row[self.columns["kernel"]]
 
     def _row(self, held: tuple[list[str], int]) -> None:
         row, line = held

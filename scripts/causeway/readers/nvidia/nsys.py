@@ -187,8 +187,10 @@ class NsysReader(NsysTables):
                 self.sink.processes.code(self.process_key(thread), rank)
 
     def _launches(self, table: str, batch: Batch) -> None:
-        ids = np.where(batch["name"] == NULL, batch["short_name"], batch["name"])
-        kernel = self.kernel_codes(ids)
+        if "text" in batch:
+            kernel = mapped_texts(batch["text"], self.sink.kernel)
+        else:
+            kernel = self.kernel_codes(np.where(batch["name"] == NULL, batch["short_name"], batch["name"]))
         why = "" if "StringIds" in self.export.tables else ", as table StringIds is missing"
         self.sink.count_unnamed(kernel, table + why)
         self.sink.issues.add("graph_launches", int((batch["graph_node"] != NULL).sum()))

@@ -45,6 +45,20 @@ def with_newer_forms(tables: Mapping[str, dict], export: TableSource) -> dict[st
     return {**tables, **{name: {**tables[base], "form_of": base} for base, (_, name) in forms.items()}}
 
 
+def with_names_as_text(tables: dict[str, dict], export: TableSource) -> dict[str, dict]:
+    """Return the tables, of kernels with the column of names as text where it holds no numbers of strings, as programs
+    write that make such a database themselves.
+    """
+    columns = tables[KERNELS]["columns"]
+    names = [raw for raw, ours in columns.items() if ours in ("name", "short_name")]
+    first = export.rows(KERNELS, names, 1)
+    text = [raw for raw, name in zip(names, *first, strict=True) if not str(name or 0).isdecimal()] if first else []
+    if not text or (text[0] != names[0] and isinstance(first[0][0], int)):
+        return tables
+    kept = {raw: ours for raw, ours in columns.items() if raw not in names}
+    return {**tables, KERNELS: {**tables[KERNELS], "columns": {**kept, text[0]: "text"}}}
+
+
 class NsysTables(ActivityTables):
     """What `nsys` and `nsys_extras` share on the way from an export's tables to the sink.
 
@@ -62,7 +76,7 @@ class NsysTables(ActivityTables):
 
     def __init__(self, export: TableSource, sink: Sink, options: Options) -> None:
         rules = column_map("nsys")
-        tables = with_newer_forms(rules["tables"], export)
+        tables = with_names_as_text(with_newer_forms(rules["tables"], export), export)
         strings = ("StringIds", "id", "value")
         super().__init__(export, sink, options, tables=tables, strings=strings, text_column="text")
         of_launches = (name for name in export.tables if tables.get(name, {}).get("gives") == "launches")

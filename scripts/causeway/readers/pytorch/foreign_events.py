@@ -7,15 +7,18 @@ paddle/fluid/platform/profiler/chrometracing_logger.cc.
 Intel's unitrace: work of devices is `gpu_op`, and calls of the host have the category of PyTorch's operators. A
 kernel's name ends in what its launch was given, `gemm[SIMD32 {8; 1; 1} {256; 1; 1}]`, that of a copy in its bytes,
 `zeCommandListAppendMemoryCopy(M2D)[4096]`. Source: pti-gpu, tools/unitrace/src/levelzero/ze_collector.h.
+
+Ascend's NPUs (torch_npu, msprof): no categories. Each task of a device has a type, and the connection of the call that
+launched it; the collectives stand in processes of their own, without a type. Source: gitee.com/ascend/mstt.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from causeway.readers.containers.chrome_json import Event
-from causeway.readers.pytorch.event_fields import nanoseconds
+from causeway.readers.pytorch.event_fields import all_arguments, mentioned, nanoseconds
 
 LONGEST_ENDING = 40
 """Characters at the end of a name that may be a duration."""
@@ -32,47 +35,68 @@ _CALL = re.compile(
     r"|(?:ur|pi(?:ext)?)(?:Enqueue|Queue|Event|Kernel|Program|USM|Mem|Context|Device|Platform|Adapter))(?=[A-Z]))"
     r"\w*?(?:(Copy|cpy|(?:Read|Write)(?:Buffer|Image))|(Fill)|\b)\w*(?:\(\w+\))?(?:\[(\d{1,18}))?"
 )
+_OF_STREAMS = re.compile(r"EVENT|NOTIFY|WAIT|RECORD|COMMUNICATION|MODEL|PLACE_HOLDER|PROFIL|WRITE_VALUE", re.IGNORECASE)
+"""Types of Ascend's tasks that order streams, or repeat a collective."""
 _SHAPE = re.compile(r"\[SIMD\w{1,9} " + " ".join([r"\{(\d{1,18}); (\d{1,18}); (\d{1,18})\}"] * 2) + r"\]\Z")
 
 
-class ForeignEvents:
-    """Turn events of other profilers into those of Kineto.
+def turn_foreign(events: Sequence[Event], paddle_categories: Mapping[str, str]) -> None:
+    """Turn events whose category and name are another profiler's into those of Kineto: category, name, thread,
+    arguments.
 
     Parameters
     ----------
-    categories : mapping of str to str
+    events : sequence of Event
+    paddle_categories : mapping of str to str
         PaddlePaddle's category, as it is written -> Kineto's.
     """
+    for event in events:
+        if not isinstance(event.name, str):
+            continue
+        if event.cat is None:
+            _turn_ascend(event, event.name)
+        elif event.cat in (OF_HOST, OF_UNITRACE):
+            _turn_unitrace(event, event.name)
+        elif event.cat in paddle_categories:
+            _turn_paddle(event, event.name, paddle_categories[event.cat])
 
-    def __init__(self, categories: Mapping[str, str]) -> None:
-        self._categories = categories
 
-    def are_in(self, categories: Collection[str | None]) -> bool:
-        """Return whether events of these categories may be of another profiler."""
-        return not {OF_UNITRACE, OF_HOST, *self._categories}.isdisjoint(categories)
-
-    def turn(self, events: Sequence[Event]) -> None:
-        """Change those events whose category and name are another profiler's: category, name, thread and arguments."""
-        for event in events:
-            if isinstance(event.name, str):
-                if event.cat in (OF_HOST, OF_UNITRACE):
-                    _turn_unitrace(event, event.name)
-                elif event.cat in self._categories:
-                    self._turn_paddle(event, event.name)
-
-    def _turn_paddle(self, event: Event, name: str) -> None:
-        ending = _ENDING.search(name, max(0, len(name) - LONGEST_ENDING))
-        if ending and _is_duration(ending, nanoseconds(event.dur)):
-            event.cat = self._categories[event.cat or ""]
-            event.name = name[: ending.start()]
-            if isinstance(event.tid, str) and (thread := _THREAD.fullmatch(event.tid)):
-                event.tid = int(thread[1])
+def _turn_paddle(event: Event, name: str, category: str) -> None:
+    ending = _ENDING.search(name, max(0, len(name) - LONGEST_ENDING))
+    if ending and _is_duration(ending, nanoseconds(event.dur)):
+        event.cat = category
+        event.name = name[: ending.start()]
+        if isinstance(event.tid, str) and (thread := _THREAD.fullmatch(event.tid)):
+            event.tid = int(thread[1])
 
 
 def _is_duration(end: re.Match, ns: int | None) -> bool:
     """Return whether the end of a name is its duration, as far as its digits and single precision say it."""
     unit = 1000 if end[3] == "u" else 10**6
     return ns is not None and abs(round(float(end[1]) * unit) - ns) <= unit // 10 ** len(end[2]) // 2 + 1 + (ns >> 21)
+
+
+def _turn_ascend(event: Event, name: str) -> None:
+    """Turn tasks, collectives and calls of an NPU; a trace is of one device, whose number it does not say, and of one
+    process, of which calls and operators have two numbers.
+    """
+    if not mentioned([event.args], b"connection_id") and not mentioned([event.args], b"Task Type"):
+        return
+    args = all_arguments(event.args)
+    kind = str(args.get("Task Type", ""))
+    stream = args.get("Physic Stream Id", args.get("Stream Id"))
+    if name.startswith("hcom_") and not kind:
+        event.cat = "kernel"
+        event.name = name.rstrip("_0123456789")  # numbers of its communicator and of the collective
+        stream = event.tid
+    elif "@" in name:
+        event.cat = "privateuse1_runtime"
+        event.pid = None
+    elif kind and not _OF_STREAMS.search(kind):
+        event.cat = "gpu_memcpy" if "MEMCPY" in kind or "SDMA" in kind else "kernel"
+    event.args = msgspec.Raw(
+        msgspec.json.encode({"device": -1, "stream": stream, "correlation": args.get("connection_id")})
+    )
 
 
 def _turn_unitrace(event: Event, name: str) -> None:

@@ -39,7 +39,7 @@ KERNEL_LAUNCH = "kernel launch"
 """The name of a call that has the name of its kernel: which of the driver's functions it was is not said."""
 
 _DEVICE = re.compile(r"(?:.*\s)?/device:GPU:(\d{1,5})\b")
-_STREAM = re.compile(r"Stream #(\d{1,18})\b")
+_STREAM = re.compile(r"Stream\b(?: #(\d{1,18})\b)?")
 _GRAPH = re.compile(r"\s*\(CudaGraph:\d+\)$")
 _CALL = re.compile(r"(?:cu(?:da)?|hip|hsa)[A-Z_]\w*|Mem(?:cpy|set|ory)\w*")
 _DETAIL = re.compile(r"(\w+):([\w,]+)")
@@ -90,7 +90,7 @@ class JaxReader:
         self.arguments = ArgumentDecoder(names | {"name": "name", "cuda_graph_exec_id": "graph"})
         self.devices: dict[object, int] = {}
         self.hosts: set[object] = set()
-        self.streams: dict[tuple, int] = {}
+        self.streams: dict[tuple, int | str | None] = {}
         self.threads = ThreadNumbers()
         self.pending: dict[str, list[tuple[Event, Any]]] = {}
         self.events = 0
@@ -134,12 +134,12 @@ class JaxReader:
         for event, args in zip(kept, self.arguments.decode(kept), strict=True):
             if event.pid in self.hosts:
                 kind = "ranges" if args.correlation is None else "calls"
-            elif isinstance(args.kernel, str):
-                kind = "launches"
             elif isinstance(args.copy, str) or isinstance(args.set, str):
                 kind = "transfers"
-            elif args.graph is not None:
+            elif args.graph is not None and args.kernel is None:
                 kind = "graphs"
+            elif isinstance(args.kernel, str) or (self.streams and not _CALL.match(event.name)):
+                kind = "launches"
             else:
                 continue
             self.pending.setdefault(kind, []).append((event, args))
@@ -153,7 +153,7 @@ class JaxReader:
             return
         if event.name == "thread_name":
             if match := _STREAM.match(name):
-                self.streams[event.pid, event.tid] = int(match[1])
+                self.streams[event.pid, event.tid] = event.tid if match[1] is None else int(match[1])
         elif match := _DEVICE.match(name):
             self.devices[event.pid] = int(match[1])
         elif "/host:" in name:
@@ -180,7 +180,7 @@ class JaxReader:
     def _launches(self, events: list[Event], args: list, span: dict[str, np.ndarray]) -> None:
         kernel = np.array([self.sink.kernel(event.name) for event in events])
         self.sink.count_unnamed(kernel)
-        details = [dict(_DETAIL.findall(arguments.kernel)) for arguments in args]
+        details = [dict(_DETAIL.findall(str(arguments.kernel or ""))) for arguments in args]
         columns = column_map("jax")["tables"]["kernel_details"]["columns"]
         shape = {
             columns[name]: self.sink.integers([detail.get(name) for detail in details])

@@ -39,7 +39,7 @@ from causeway.readers.pytorch.event_fields import (
     stated_size,
     times_ns,
 )
-from causeway.readers.pytorch.foreign_events import ForeignEvents
+from causeway.readers.pytorch.foreign_events import turn_foreign
 from causeway.readers.pytorch.operator_events import (
     AS_WRITTEN,
     COMPILES,
@@ -92,7 +92,6 @@ class KinetoReader:
         self.map = column_map("kineto")
         self.text = TraceText(path, set(self.map["top_level"]), options.progress().at)
         sink.at_close.callback(self.text.close)
-        self.foreign = ForeignEvents(self.map["paddle_categories"])
         self.kinds: dict[str | None, str | None] = {}  # category as written -> what it gives
         self.processes = TraceProcesses(sink.processes, self.kinds)
         self.pending: dict[str, list[Event]] = {}
@@ -163,10 +162,8 @@ class KinetoReader:
                 self.processes.next_document(stated_rank(self.text.facts), stated_rank(self.text.own_facts))
             if len(kinds) > MOST_CATEGORIES:
                 kinds.clear()
+            turn_foreign(events, self.map["paddle_categories"])
             categories = {event.cat for event in events}
-            if self.foreign.are_in(categories):
-                self.foreign.turn(events)
-                categories = {event.cat for event in events}
             for category in categories - kinds.keys():
                 kinds[category] = self.map["categories"].get((category or "").lower())
             for part, is_last in self.processes.parts(events):

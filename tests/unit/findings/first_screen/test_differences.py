@@ -361,7 +361,7 @@ def test_slow_steps_are_told_by_what_only_they_hold(tmp_path):
         (fact,) = slow_step_facts(given, run(steps=STEPS))
         return run_words.of_slow_steps(fact, run(steps=STEPS, ranks=1))
 
-    usual = "60 ms longer than usual (10 ms), as more launches than usual"
+    usual = "together 60 ms longer than usual (10 ms), as more launches than usual"
     each = [(f"context_{512 * (at in slow)} of {{at}}", "forward {at}") for at in range(6)]
     assert told(*each) == f"Steps 1, 4: {usual}; only they hold context_512 of 4"
     assert told(*[("forward {at}", "step {at}") for at in range(6)]) == f"Steps 1, 4: {usual}"

@@ -155,7 +155,9 @@ def test_copies_are_told_by_both_directions_and_those_of_kernels(both_ways):
     by_kernel = replace(both_ways, targets={"kernel_variability": [made.kernel(), row]})
     (where,) = answers(by_kernel, "Where")
     assert ", mostly 400 ms by the kernel __amd_rocclr_copyBuffer in 100 copies, and 1.5 GB device to host" in where
-    assert answers(by_kernel, "What to do") == ["Copy less, or keep data where it is used: most copies run as kernels."]
+    assert answers(by_kernel, "What to do") == [
+        "Move less, or keep data in place: most copies and memsets run as kernels."
+    ]
     assert "copies 33 %" in answers(by_kernel, "What fills the time")[0]
 
 

@@ -151,6 +151,20 @@ def test_european_numbers_are_recognised_by_the_file_as_a_whole(tmp_path):
     assert Read(path, tmp_path / "t").counters.column("gpu_time").to_pylist() == [1234e3, 27595520e3, 12500.0]
 
 
+def test_a_message_without_a_line_end_is_no_row_that_is_cut(tmp_path):
+    path = write(tmp_path / "x.csv", row(0, "m.sum", "", "1"), after="==PROF== Disconnected from process 4711")
+    export = Read(path, tmp_path / "t")
+    assert export.status == "read"
+    assert export.counters.column("m_sum").to_pylist() == [1.0]
+
+
+def test_two_kernels_of_one_number_are_two_launches(tmp_path):
+    """As in captures that were put together without their headers: metrics of the second kernel were of the first."""
+    path = write(tmp_path / "x.csv", row(0, "m.sum", "", "1"), row(0, "m.sum", "", "2", kernel="other"))
+    export = Read(path, tmp_path / "t")
+    assert export.counters.column("m_sum").to_pylist() == [1.0, 2.0]
+
+
 def test_a_byte_order_mark_text_before_the_header_and_messages_between_rows(tmp_path):
     path = write(
         tmp_path / "x.csv",

@@ -276,6 +276,23 @@ def test_launches_without_a_name_stay_apart_by_the_lost_string(tmp_path):
     assert export.count("missing_name") == 4
 
 
+@pytest.mark.parametrize(
+    ("columns", "names"),
+    [
+        ("start, end, demangledName", [["alpha(int)"], ["beta"], [None]]),
+        ("start, end, demangledName, shortName", [["alpha(int)", "alpha"], ["beta", "beta"], [None, None]]),
+        ("start, end, shortName", [["alpha(int)"], ["beta"], [None]]),
+        ("start, end, demangledName, shortName", [[None, "alpha(int)"], [None, "beta"], [None, None]]),
+    ],
+)
+def test_names_of_kernels_may_be_text(tmp_path, columns, names):
+    """As programs write that make such a database themselves: no name was read, and all launches were of one kernel."""
+    rows = [(10 * n, 10 * n + 5, *name) for n, name in enumerate(names, 1)]
+    export = Read(write_export(tmp_path / "x.sqlite", rows, columns), tmp_path / "t")
+    assert export.kernels.column("name").to_pylist() == ["alpha(int)", "beta", "(unnamed kernel)"]
+    assert export.count("missing_name") == 1
+
+
 def test_ranks_follow_the_device_then_the_process_and_the_sheet_gives_the_first(tmp_path):
     rows = [
         (1, 2, 1, 7, 1, pid(30), 1),

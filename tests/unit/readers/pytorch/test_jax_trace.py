@@ -96,6 +96,19 @@ def test_grids_count_work_items_where_rocprofiler_sdk_recorded_them(tmp_path, de
     assert launch_threads(export.configurations) == [threads]
 
 
+@pytest.mark.parametrize(("stream", "number"), [("Stream", 14), ("Stream #9(Compute)", 9)])
+def test_work_of_a_stream_is_a_launch_without_details_of_its_kernel(tmp_path, stream, number):
+    events = [name(1, "/device:GPU:0"), name(1, stream, 14), name(1, "XLA Ops", 90)]
+    events += [
+        span(1, 14, 10, 4, "Cijk_gemm", hlo_op="dot"),
+        span(1, 90, 10, 4, "dot"),
+        span(1, 14, 20, 1, "MemcpyD2H"),
+    ]
+    launches = Read(write(tmp_path / "x.json", *events), tmp_path / "t").launches
+    assert launches.column("duration_ns").to_pylist() == [4000]
+    assert launches.column("stream").to_pylist() == [number]
+
+
 def test_copies_have_sizes_and_kinds(tmp_path):
     export = Read(write(tmp_path / "x.json", *NAMES, *HOST, *DEVICE), tmp_path / "t")
     columns = ("bytes", "copy_kind", "src_kind", "dst_kind", "device")

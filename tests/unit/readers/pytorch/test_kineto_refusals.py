@@ -48,7 +48,7 @@ TIMELINE = [
 NODES = [{"cat": "Session", "pid": 3, "tid": 3, "dur": 9, "ts": 1, "ph": "X", "name": "model_run", "args": {}}]
 ASCEND = [
     {"ph": "M", "name": "process_name", "pid": 4, "args": {"name": "Ascend Hardware"}},
-    {"ph": "X", "name": "Slice1", "ts": "169.5", "dur": 100, "tid": 3, "pid": 4, "args": {"Task Type": "AI_CORE"}},
+    {"ph": "X", "name": "Free", "ts": "169.5", "dur": 100, "tid": 3, "pid": 4},
 ]
 
 OF_NCCL = [{"name": "Group API", "cat": "GROUP_API", "ph": "b", "id": 0, "pid": 3, "tid": 1, "ts": 1.5, "args": {}}]

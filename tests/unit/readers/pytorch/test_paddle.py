@@ -7,7 +7,7 @@ import pytest
 from reading import Read, kernel, write_trace
 
 from causeway.readers.containers.chrome_json import Event
-from causeway.readers.pytorch.foreign_events import ForeignEvents
+from causeway.readers.pytorch.foreign_events import turn_foreign
 
 START_US = 1_650_000_000_000_000
 LENGTHS_NS = (12_000, 15_815, 999_999, 1_000_001, 2_345_678, 16_777_217, 73_123_456_789)
@@ -105,7 +105,7 @@ def test_the_operator_around_the_call_is_that_of_the_launch(tmp_path):
 )
 def test_only_an_ending_that_is_the_duration_is_taken_off(name, dur, plain):
     one = Event(ph="X", cat="Kernel", name=name, tid="9(C++)", dur=dur)
-    ForeignEvents({"Kernel": "kernel"}).turn([one])
+    turn_foreign([one], {"Kernel": "kernel"})
     expected = ("Kernel", name, "9(C++)") if plain is None else ("kernel", plain, 9)
     assert (one.cat, one.name, one.tid) == expected
 

@@ -472,7 +472,8 @@ def of_slow_steps(fact: SlowStepsFact, run: RunFact) -> str:
         )
     cause_ns = min(fact.cause_ns // len(fact.ranks), fact.excess_ns)
     part = "" if cause_ns >= ALL_OF_IT * fact.excess_ns else f" {time(cause_ns)} of it"
-    longer = f"{time(fact.excess_ns)} longer than usual ({time(fact.usual_ns)})"
+    together = "together " * (len(fact.steps) > 1)
+    longer = f"{together}{time(fact.excess_ns)} longer than usual ({time(fact.usual_ns)})"
     holds = f"; only they hold {elided(fact.holds, LONGEST_DETAIL)}" if fact.holds else ""
     return f"{many}{of}: {longer},{part} as {SLOW[fact.cause]}{name}{holds}"
 
