@@ -6,7 +6,9 @@ target. Each rank searches some kernels. Without a launcher it runs as one rank.
 
 import argparse
 import json
+import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 # Ranks are started by this file's path, also on nodes to which a launcher passes no PYTHONPATH.
@@ -36,19 +38,25 @@ def main(argv: list[str] | None = None) -> None:
     options = arguments(argv)
     with ending_together(options.ranks, options.log) as ranks:
         ranks.load("causeway.causal.search_causes")
-        from causeway.causal.search_causes import CauseSearch, search_causes
+        from causeway.causal.search_causes import DRAFTS, CauseSearch, search_causes, write_causes
 
+        searches = [
+            CauseSearch(dataset=options.dataset, folder=options.out / target, causes=options.causes, seed=options.seed)
+            for target in options.targets
+        ]
+        choices = [options.causes, options.seed]
         with Parts(ranks, options.code) as parts:
-            for target in options.targets:
-                search = CauseSearch(
-                    dataset=options.dataset, folder=options.out / target, causes=options.causes, seed=options.seed
-                )
-
-                def work(search: CauseSearch = search) -> None:
-                    search_causes(search, ranks, options.code)
-
+            for search in searches:
+                work = partial(search_causes, search, ranks, options.code)
+                parts.do(f"scopes of {search.target}", work, ranks.of_first(search.found), search.inputs, choices)
+            for search in searches:
                 made = ranks.of_first(search.documents)
-                parts.do(f"causes of {target}", work, made, search.inputs, [options.causes, options.seed])
+                inputs = [*search.inputs, search.folder / DRAFTS]
+                work = partial(write_causes, search, ranks)
+                parts.do(f"causes of {search.target}", work, made, inputs, choices, [f"scopes of {search.target}"])
+        if ranks.first:
+            for search in searches:
+                shutil.rmtree(search.folder / DRAFTS)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 significant over all of them, and the documents of every scope.
 """
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from causeway.causal.data.scopes import (
     Kernel,
     PackedFeatures,
     capped,
+    chosen_rows,
     feature_columns,
     in_time_order,
     kernel_names,
@@ -45,7 +45,7 @@ from causeway.causal.report.kernel_effects import effects_over_kernels
 from causeway.core.errors import TableError
 from causeway.core.logs import LOG
 from causeway.core.names.prior_knowledge import added
-from causeway.core.tables import read_json, write_json
+from causeway.core.tables import open_table, read_json, write_json
 from causeway.numeric.mpi import Ranks
 from causeway.numeric.parts import Parts
 from causeway.numeric.process import give_back, share_one_heap
@@ -57,6 +57,9 @@ DOCUMENTS = (
     *("dataset/model.parquet", "dataset/slow_launches.parquet"),
 )
 """What every search writes into the folder `causal` of its target; kernels have folders like that of the dataset."""
+
+DRAFTS = "causal/drafts"
+"""Folder of what was found in each scope of a target, not yet corrected for the number of kernels."""
 
 AS_PUBLISHED = "as_published.parquet"
 """With `causes.as_published` beside them."""
@@ -133,6 +136,10 @@ class CauseSearch:
         names = [*DOCUMENTS, *([AS_PUBLISHED] if self.causes.get("as_published") else [])]
         return [*(folder / name for name in names), *(folder / kernel.id for kernel in self.chosen())]
 
+    def found(self) -> list[Path]:
+        """Return the files and folders of what was found in each scope, not yet corrected."""
+        return [self.folder / DRAFTS, *self.models([DATASET_SCOPE, *(kernel.id for kernel in self.chosen())])]
+
     def models(self, scopes: Sequence[str]) -> list[Path]:
         """Return the files of the models of some scopes."""
         return [self.folder / "causal" / scope / name for scope in scopes for name in (GML, TABLE)]
@@ -156,7 +163,7 @@ class CauseSearch:
 
 
 def search_causes(search: CauseSearch, ranks: Ranks, code: Sequence[str] = ()) -> None:
-    """Write the documents of a target's causes (`DOCUMENTS`, and a folder per kernel).
+    """Write what is found in each scope of a target (`CauseSearch.found`), for `write_causes`.
 
     Each scope is searched by one rank; nothing of its outcome depends on which.
 
@@ -172,7 +179,7 @@ def search_causes(search: CauseSearch, ranks: Ranks, code: Sequence[str] = ()) -
     CausewayError
         On all ranks, if anything failed on one; the other scopes are searched all the same.
     """
-    drafts = search.folder / "causal" / "drafts"
+    drafts = search.folder / DRAFTS
     with ranks.together():
         share_one_heap()
         blocks = row_blocks(search.features)
@@ -198,21 +205,31 @@ def search_causes(search: CauseSearch, ranks: Ranks, code: Sequence[str] = ()) -
                     choices,
                 )
             for kernel in own:
+                give_back()
                 draft = drafts / f"{kernel.id}.json"
 
                 def work(kernel: Kernel = kernel, draft: Path = draft) -> None:
                     write_found(search, search_kernel(search, packed, kernel), draft)
 
                 parts.do(kernel.id, work, [draft, *search.models([kernel.id])], search.inputs, choices)
-                give_back()
+
+
+def write_causes(search: CauseSearch, ranks: Ranks) -> None:
+    """Write the documents of a target's causes (`DOCUMENTS`, and a folder per kernel), from what was found in each.
+
+    It loads dowhy, 170 MB: searches of all targets come before.
+
+    Raises
+    ------
+    CausewayError
+        On all ranks, if anything failed.
+    """
     with ranks.together():
         if ranks.first:
-            names = [DATASET_SCOPE, *(kernel.id for kernel in kernels)]
-            uncorrected = {
-                outcome.scope.scope: outcome for name in names for outcome in read_outcomes(drafts / f"{name}.json")
-            }
-            write_corrected(search, uncorrected)
-            shutil.rmtree(drafts)
+            give_back()
+            names = [DATASET_SCOPE, *([] if search.alone() else [kernel.id for kernel in search.chosen()])]
+            outcomes = [outcome for name in names for outcome in read_outcomes(search.folder / DRAFTS / f"{name}.json")]
+            write_corrected(search, {outcome.scope.scope: outcome for outcome in outcomes})
 
 
 def packed_features(search: CauseSearch, blocks: pa.Table, kernels: Sequence[Kernel]) -> PackedFeatures:
@@ -225,7 +242,9 @@ def packed_features(search: CauseSearch, blocks: pa.Table, kernels: Sequence[Ker
         All rows and columns of `row_blocks`.
     kernels : sequence of Kernel
     """
-    return PackedFeatures(search.features, capped_blocks(search, blocks, [kernel.id for kernel in kernels]))
+    chosen = capped_blocks(search, blocks, [kernel.id for kernel in kernels])
+    with open_table(search.features, "features") as file:
+        return PackedFeatures(file.schema_arrow, chosen_rows(file, chosen))
 
 
 def capped_blocks(search: CauseSearch, blocks: pa.Table, kernels: Sequence[str]) -> pa.Table:

@@ -193,8 +193,7 @@ def add_transfers_in_flight(path: Path, chosen: ChosenLaunches) -> None:
         lacking = _sweep_transfers(path, chosen, lambda size: (size == UNSIZED).astype(np.int64))
         for (name, kinds), count in zip(BYTES_BY_KIND.items(), lacking.in_flight[1:], strict=True):
             if not unsized.isdisjoint(kinds):
-                is_unknown = (count > 0) | sized.isdisjoint(kinds)
-                features[name] = np.where(is_unknown, np.nan, features[name])
+                features[name] = np.where((count > 0) | sized.isdisjoint(kinds), np.nan, features[name])
         last = np.where(lacking.last > 0, np.nan, last)
     chosen.features |= features
     chosen.features[LAST_INPUT] = last

@@ -3,7 +3,10 @@
 import hashlib
 import json
 import math
-from collections.abc import Collection, Iterator, Mapping
+import os
+import tempfile
+import weakref
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -158,11 +161,13 @@ def read_features(path: str | Path, blocks: pa.Table) -> pa.Table:
         All columns of the file, rows in its order.
     """
     with open_table(path, "features") as file:
-        return pa.concat_tables([file.schema_arrow.empty_table(), *_chosen_rows(file, blocks)])
+        return pa.concat_tables([file.schema_arrow.empty_table(), *chosen_rows(file, blocks)])
 
 
-def _chosen_rows(file: pq.ParquetFile, blocks: pa.Table) -> Iterator[pa.Table]:
-    """Yield the rows that lie in some blocks, a stretch of row groups at a time; a stretch without any is not read."""
+def chosen_rows(file: pq.ParquetFile, blocks: pa.Table) -> Iterator[pa.Table]:
+    """Yield the rows of `features.parquet`, all columns, that lie in some blocks (rows of `row_blocks`), a stretch of
+    row groups at a time; a stretch without any is not read.
+    """
     values = [blocks.column(name).combine_chunks().unique() for name in BLOCK]
 
     def codes(table: pa.Table) -> np.ndarray:
@@ -185,30 +190,33 @@ def _chosen_rows(file: pq.ParquetFile, blocks: pa.Table) -> Iterator[pa.Table]:
 
 
 class PackedFeatures:
-    """Rows of `features.parquet` for several kernels, read once and held compressed: one kernel at a time is unpacked.
+    """Rows of `features.parquet` for several kernels, read once and held in a temporary file: one kernel at a time is
+    in memory.
 
     Parameters
     ----------
-    path : path
-    blocks : Table
-        Some rows of `row_blocks`: columns kernel, rank and bin. Other rows are not held.
+    schema : Schema
+    tables : iterable of Table
+        The rows, with the columns of `schema`, kernel among them.
 
     Notes
     -----
     The kernels' rows lie in all row groups, so that reading kernel by kernel would decode the file once for each.
     """
 
-    def __init__(self, path: str | Path, blocks: pa.Table) -> None:
-        self._parts: dict[str, list[pa.Buffer]] = {}
+    def __init__(self, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+        self._schema = schema
+        self._parts: dict[str, list[tuple[int, int]]] = {}  # sizes and positions in the file
+        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with this object
+        weakref.finalize(self, self._file.close)
         options = pa.ipc.IpcWriteOptions(compression="zstd")
-        with open_table(path, "features") as file:
-            self._schema = file.schema_arrow
-            for table in _chosen_rows(file, blocks):
-                for kernel in table.column("kernel").unique().to_pylist():
-                    sink = pa.BufferOutputStream()
-                    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
-                        writer.write_table(of_kernel(table, kernel).combine_chunks())
-                    self._parts.setdefault(kernel, []).append(sink.getvalue())
+        for table in tables:
+            for kernel in table.column("kernel").unique().to_pylist():
+                sink = pa.BufferOutputStream()
+                with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+                    writer.write_table(of_kernel(table, kernel).combine_chunks())
+                self._parts.setdefault(kernel, []).append((sink.tell(), self._file.tell()))
+                self._file.write(sink.getvalue())
 
     def taken(self, kernel: str) -> pa.Table:
         """Return the rows of a kernel, which are no longer held then.
@@ -216,10 +224,10 @@ class PackedFeatures:
         Returns
         -------
         Table
-            All columns of the file, rows in its order; without rows for a kernel that has none or was taken.
+            All columns of the schema, rows in their order; without rows for a kernel that has none or was taken.
         """
-        parts = [pa.ipc.open_stream(part).read_all() for part in self._parts.pop(kernel, [])]
-        return pa.concat_tables([self._schema.empty_table(), *parts])
+        parts = [os.pread(self._file.fileno(), *part) for part in self._parts.pop(kernel, [])]
+        return pa.concat_tables([self._schema.empty_table(), *(pa.ipc.open_stream(part).read_all() for part in parts)])
 
 
 def in_time_order(table: pa.Table) -> pa.Table:

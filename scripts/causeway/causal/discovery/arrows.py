@@ -106,8 +106,7 @@ def association_beyond(
     if not firsts:
         return None
     before = _launch_before(rows)
-    earlier = [column[before] for column in firsts]
-    columns = np.column_stack([*products, *earlier])
+    columns = np.column_stack([*products, *(column[before] for column in firsts)])
     squares, sizes = _partial_squares(columns, stage.centring, model.residual, stage.problem.n_lags)
     left = np.maximum(stage.problem.n_independent / sizes - model.q.shape[1] - 2, 1.0)
     p_values = fdtrc(1, left, squares / np.maximum(1 - squares, 1e-12) * left)

@@ -154,8 +154,7 @@ def configuration_effects(
     chosen = _select(level, columns)
     effects = []
     for index in chosen:
-        used = columns[:, chosen]
-        p_value, partial, slope = level.test(used, chosen.index(index))
+        p_value, partial, slope = level.test(columns[:, chosen], chosen.index(index))
         scale = float(columns[:, index].std())
         position = _position(merged[index])
         position = (position - position.mean()) / scale

@@ -121,8 +121,7 @@ def _function_blocks(values: np.ndarray, end: np.ndarray | None = None) -> list[
             blocks = [np.hstack([blocks[0], hinges]), (scores[:, None] >= knots).astype(float)]
             if end is not None:
                 blocks.append(end[:, None].astype(float))
-    standardised = [_standardised(block) for block in blocks]
-    return [block for block in standardised if block.shape[1]]
+    return [block for block in map(_standardised, blocks) if block.shape[1]]
 
 
 class _Product:

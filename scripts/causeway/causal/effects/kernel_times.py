@@ -258,8 +258,7 @@ class KernelTimes:
         own = {names.index(name): self.local[rows[self.where]] for name, rows in donors.items()}
         moved = self._within_reach(model, own) - self.response[:, None]
         size = np.maximum(self.modelled[:, None] + self.taken[:, None] * TAKEN_OUT_MULTIPLIED, 0.0)
-        change = size * np.expm1(moved) if self.logarithmic else moved
-        return self.observed[:, None] + change
+        return self.observed[:, None] + (size * np.expm1(moved) if self.logarithmic else moved)
 
     def _within_reach(self, model: TimeModel, own: Mapping[int, np.ndarray]) -> np.ndarray:
         """Return the response with causes set, within reach, shape (n_rows, 1 + DRAWS).

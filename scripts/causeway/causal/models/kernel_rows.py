@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from causeway.causal.data.observations import FEW_VALUES
-from causeway.causal.data.scopes import IDENTITY, feature_columns, in_time_order, observations_of, of_kernel
+from causeway.causal.data.scopes import IDENTITY, PackedFeatures, feature_columns, in_time_order, observations_of
 from causeway.causal.effects.time_model import LEAST_PENALTY
 from causeway.causal.models.scope_model import without_gaps
 from causeway.causal.preparation.categorical import MIN_LEVEL_ROWS
@@ -32,6 +32,7 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.core.formatting import NANOSECONDS
 from causeway.core.logs import LOG
 from causeway.core.tables import LAUNCH_SHAPE, open_table, read_table, table_metadata
+from causeway.events.distinct_texts import distinct_texts
 
 Result = TypeVar("Result")
 RANK = "rank"
@@ -119,11 +120,11 @@ def read_rows(folder: str | Path, columns: Mapping[str, Collection[str]]) -> Ite
         names = [name for name in schema.names if name in IDENTITY or name in wanted]
         kernels = pa.array(sorted(columns), pa.string())
         groups = (file.read_row_group(group, names) for group in range(file.num_row_groups))
-        parts = [part.filter(pc.is_in(part.column("kernel").cast(pa.string()), kernels)) for part in groups]
-        table = pa.concat_tables([pa.schema([schema.field(name) for name in names]).empty_table(), *parts])
+        parts = (part.filter(pc.is_in(part.column("kernel").cast(pa.string()), kernels)) for part in groups)
+        packed = PackedFeatures(pa.schema([schema.field(name) for name in names]), parts)
     scale = ns_each(folder) or 1.0
     for kernel, own in columns.items():
-        rows = _rows_of(of_kernel(table, kernel), own, words, scale)
+        rows = _rows_of(packed.taken(kernel), own, words, scale)
         if len(rows) and rows.value.min() > 0:
             yield kernel, rows
 
@@ -190,10 +191,11 @@ def as_codes(columns: Sequence[np.ndarray], most: int = MOST_LEVELS) -> list[np.
     """
     if not is_category(columns):
         return [column.astype(float) for column in columns]
-    levels, counts = np.unique(np.concatenate(columns).astype(str), return_counts=True)
-    kept = levels[np.sort(np.argsort(-counts, kind="stable")[:most])]
-    codes = {level: float(code) for code, level in enumerate(kept)}
-    return [np.array([codes.get(str(text), float(len(kept))) for text in column]) for column in columns]
+    levels, numbers = distinct_texts(np.concatenate(columns), unknown="")
+    kept = np.sort(np.argsort(-np.bincount(numbers), kind="stable")[:most])
+    codes = np.full(len(levels), float(len(kept)))
+    codes[kept] = np.arange(len(kept))
+    return np.split(codes[numbers], np.cumsum([len(column) for column in columns])[:-1])
 
 
 def load_gcm() -> ModuleType:

@@ -195,8 +195,7 @@ def _both(old: np.ndarray, new: np.ndarray) -> complex:
     """Return the change of the mean, and as the imaginary part that of the 99th percentile: Shapley values are linear,
     so that one replay gives both.
     """
-    tails = np.quantile(new, 0.99) - np.quantile(old, 0.99)
-    return complex(float(np.mean(new) - np.mean(old)), float(tails))
+    return complex(float(np.mean(new) - np.mean(old)), float(np.quantile(new, 0.99) - np.quantile(old, 0.99)))
 
 
 def _overlap(codes: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> float:

@@ -39,6 +39,7 @@ from causeway.causal.models.scope_model import GML
 from causeway.core.formatting import setting_value
 from causeway.core.tables import SCHEMAS, write_table
 from causeway.core.vocabulary import MEMORY_STALL, SUPPORTED, UNEXPLAINED
+from causeway.events.distinct_texts import distinct_texts
 from causeway.numeric.effective_size import REFUSED_BELOW
 from causeway.numeric.process import single_threaded
 from causeway.numeric.seeds import derived_seed
@@ -126,8 +127,7 @@ class _Model:
         gcm = load_gcm()
         gcm.util.general.set_random_seed(seed % 2**32)
         self._gcm = gcm
-        numbers = np.unique(rows.configuration.astype(str), return_inverse=True)[1]
-        self.configuration = numbers
+        self.configuration = distinct_texts(rows.configuration, unknown="")[1]
         (codes,) = as_codes([rows.configuration], MOST_CONFIGURATIONS)
         self._values = np.column_stack([*(as_codes([rows.causes[name]])[0] for name in names), codes])
         self._weight = rows.weight

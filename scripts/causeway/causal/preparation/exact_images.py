@@ -373,8 +373,7 @@ def _projected(column: np.ndarray, directions: np.ndarray) -> np.ndarray:
     largest = np.abs(column).max()
     centred = column / (largest or 1.0)
     centred = centred - centred.mean()
-    length = np.sqrt(centred @ centred)
-    return directions.T @ (centred / (length or 1.0))
+    return directions.T @ (centred / (np.sqrt(centred @ centred) or 1.0))
 
 
 IMAGE = "follows exactly from a column that follows from the measured value itself"

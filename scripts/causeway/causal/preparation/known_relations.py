@@ -107,8 +107,7 @@ def without_definition(columns: Sequence[Feature], rows: Observations, target: s
     # what is missing is a value of its own: sizes are never negative
     filled = [np.nan_to_num(_numbers(column).astype(float), nan=-1.0) for column in defining]
     design = [*filled, rows.mean, rows.configuration.astype(float)]
-    predicted = unit * _cross_fitted(design, deviation / unit, rows.weight, seed)
-    left = centring.centred(deviation - predicted)
+    left = centring.centred(deviation - unit * _cross_fitted(design, deviation / unit, rows.weight, seed))
     before = float(rows.weight @ (deviation / unit) ** 2)
     after = float(rows.weight @ (left / unit) ** 2)
     if after >= before:  # they vary too little to explain anything, and noise would be added

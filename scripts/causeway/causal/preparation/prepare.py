@@ -284,8 +284,7 @@ def _cluster(numbers: list[NumericColumn], prepared: Prepared) -> None:
     values = final_values(numbers)
     for head, cluster in members.items():
         prepared.add(numbers[head].candidate(values[head]))
-        others = {names[i]: numbers[i].candidate(values[i]) for i in cluster if i != head}
-        prepared.merge(names[head], others)
+        prepared.merge(names[head], {names[i]: numbers[i].candidate(values[i]) for i in cluster if i != head})
     prepared.keep_numbers({number.name: replace(number, logs=None) for number in numbers})  # as measured: less memory
 
 

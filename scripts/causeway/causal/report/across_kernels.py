@@ -284,8 +284,7 @@ def _is_of_unknown_size(arrow: Arrow) -> bool:
     if arrow.stage == CONFIGURATION:
         return False
     changes = () if arrow.in_time is None else (arrow.in_time.mean, arrow.in_time.spread)
-    sizes = (*changes, arrow.contribution, arrow.variance)
-    return all(size.low <= 0 <= size.high for size in sizes)
+    return all(size.low <= 0 <= size.high for size in (*changes, arrow.contribution, arrow.variance))
 
 
 def _without(outcome: Outcome, lost: Mapping[str, float], n_kernels: int) -> Outcome:

@@ -228,8 +228,7 @@ def what_if_rows(outcome: Outcome) -> list[dict]:
     rows = []
     for what_if in outcome.examination.what_ifs:
         feature = ", ".join(what_if.features)
-        group = groups.get(feature, "")
-        sentence = words(what_if, scope.target, group) if what_if.change else None
+        sentence = words(what_if, scope.target, groups.get(feature, "")) if what_if.change else None
         rows.append(
             {
                 "feature": feature,
@@ -250,10 +249,9 @@ def what_if_rows(outcome: Outcome) -> list[dict]:
 
 def table_rows(outcome: Outcome) -> dict[str, list[dict]]:
     """Return the rows of each table of a scope by the table's name."""
-    examination = outcome.examination
     return {
         "contributions": contribution_rows(outcome),
-        "refutations": [vars(attempt) for attempt in examination.refutations],
+        "refutations": [vars(attempt) for attempt in outcome.examination.refutations],
         "whatif": what_if_rows(outcome),
     }
 

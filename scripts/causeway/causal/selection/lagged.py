@@ -27,6 +27,7 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.fft import dct
+from scipy.linalg import qr
 from scipy.special import fdtrc
 
 from causeway.causal.data.observations import Candidate, Drop, Dropped, Observations
@@ -140,8 +141,7 @@ def stretches(values: np.ndarray) -> np.ndarray:
     >>> stretches(np.array([0.0, 1.0, 3.0, 2.5, 4.0, 0.5, 3.0]))
     array([0, 5])
     """
-    falls = np.diff(values) < -BEGINS_ANEW * np.ptp(values)
-    return np.concatenate([[0], np.flatnonzero(falls) + 1])
+    return np.concatenate([[0], np.flatnonzero(np.diff(values) < -BEGINS_ANEW * np.ptp(values)) + 1])
 
 
 def p_value_beside_waves(response: np.ndarray, columns: np.ndarray, starts: np.ndarray) -> float:
@@ -201,8 +201,8 @@ def refused_under_lags(stage: Stage, candidate: int) -> bool:
         return False
     response = stage.response[:, None] / roots
     lags = lags_that_fit(problem, columns.shape[1])
-    held = np.hstack([model.q / roots, past(np.hstack([response, columns]), lags)])[lags:]
-    held -= held.mean(axis=0)  # in place: these are by far the most columns
+    held = np.asfortranarray(np.hstack([model.q / roots, past(np.hstack([response, columns]), lags)])[lags:])
+    held -= held.mean(axis=0)  # in place, as `orthonormal` works: these are by far the most columns
     response, columns = (part[lags:] - part[lags:].mean(axis=0) for part in (response, columns))
     return p_value_given(response[:, 0], columns, held, problem, candidate) > SIGNIFICANT
 
@@ -286,11 +286,13 @@ def orthonormal(columns: np.ndarray, length: float = 0.0) -> np.ndarray:
     Parameters
     ----------
     columns : ndarray of float, shape (n_rows, k)
+        What it holds is lost if it lies column after column in memory: the basis takes its place.
     length : float
 
     Returns
     -------
     ndarray of float, shape (n_rows, rank)
     """
-    left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-    return left[:, sizes > RANK * max(sizes.max(initial=0.0), length)]
+    frame, triangle = qr(columns, overwrite_a=True, mode="economic", check_finite=False)
+    left, sizes, _ = np.linalg.svd(triangle, full_matrices=False)
+    return frame @ left[:, sizes > RANK * max(sizes.max(initial=0.0), length)]

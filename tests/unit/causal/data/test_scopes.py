@@ -12,6 +12,7 @@ from causal_tables import make_table
 from causeway.causal.data.scopes import (
     PackedFeatures,
     capped,
+    chosen_rows,
     feature_columns,
     in_time_order,
     kernels_that_matter,
@@ -22,8 +23,8 @@ from causeway.causal.data.scopes import (
     totals_of,
 )
 from causeway.causal.models.scope_model import read_model
-from causeway.causal.search_causes import CauseSearch, search_causes, search_dataset
-from causeway.core.tables import SCHEMAS, read_json, read_table, write_table
+from causeway.causal.search_causes import CauseSearch, search_causes, search_dataset, write_causes
+from causeway.core.tables import SCHEMAS, open_table, read_json, read_table, write_table
 from causeway.numeric.mpi import Ranks
 
 KINDS = ("compute", "communication")
@@ -199,7 +200,7 @@ def test_kernels_with_few_rows_have_no_say_when_pooled(tmp_path):
 def run_all(search):
     """Search all kernels and the whole dataset, and correct over all of them; return the folder of the documents."""
     search_causes(search, Ranks())
-    assert not (search.folder / "causal" / "drafts").exists()
+    write_causes(search, Ranks())
     return search.folder / "causal"
 
 
@@ -285,7 +286,8 @@ def test_packed_features_hold_the_chosen_blocks_alone_and_give_each_kernel_once(
     path = write_features(tmp_path / "features.parquet", *features_table([make_table(1), make_table(2)]))
     blocks = row_blocks(path)
     chosen = blocks.filter(pa.array([number == "k0" for number in blocks.column("kernel").to_pylist()])).slice(0, 2)
-    packed = PackedFeatures(path, chosen)
+    with open_table(path, "features") as file:
+        packed = PackedFeatures(file.schema_arrow, chosen_rows(file, chosen))
     assert packed.taken("k0").equals(read_features(path, chosen), check_metadata=True)
     assert packed.taken("k0").num_rows == 0
     assert packed.taken("k1").num_rows == 0
