@@ -161,8 +161,8 @@ def annotated_steps(folder: Path, family: Family) -> dict[int, RankSteps]:
     """Return the steps of each rank of an export that has ranges of the family.
 
     Those of the thread with the most of them, ranges inside another one left out. A step lasts until the next one
-    starts; until its own range ends where the next number does not follow, or where the range is named after an input: a
-    server waits between two of them. The last one lasts until its launches end, at most as much longer than its range
+    starts; until its own range ends where the next number does not follow, or where the range is named after an input:
+    a server waits between two of them. The last one lasts until its launches end, at most as much longer than its range
     as the others at the median: what comes then is not recorded.
     """
     rows: dict[int, dict[int, list[tuple[int, int, str]]]] = {}
