@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 
-def distinct_texts(values: Sequence[object], unknown: str = "None") -> tuple[np.ndarray, np.ndarray]:
+def distinct_texts(values: Sequence[object] | np.ndarray, unknown: str = "None") -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct texts and where each value stands among them, as `numpy.unique` with `return_inverse` does.
 
     Parameters
     ----------
-    values : sequence of object
+    values : sequence of object, or ndarray, shape (n,)
         What is no text is written as one.
     unknown : str
         The text of None and of an empty text.

@@ -165,8 +165,14 @@ def read_features(path: str | Path, blocks: pa.Table) -> pa.Table:
 
 
 def chosen_rows(file: pq.ParquetFile, blocks: pa.Table) -> Iterator[pa.Table]:
-    """Yield the rows of `features.parquet`, all columns, that lie in some blocks (rows of `row_blocks`), a stretch of
-    row groups at a time; a stretch without any is not read.
+    """Yield the rows of `features.parquet`, all columns, that lie in some blocks, a stretch of row groups at a time; a
+    stretch without any is not read.
+
+    Parameters
+    ----------
+    file : ParquetFile
+    blocks : Table
+        Some rows of `row_blocks`: columns kernel, rank and bin.
     """
     values = [blocks.column(name).combine_chunks().unique() for name in BLOCK]
 

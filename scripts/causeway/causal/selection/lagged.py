@@ -257,7 +257,7 @@ def p_value_given(
         Of the candidate.
     held : ndarray of float, shape (n_rows, m)
         What of `columns` follows from these adds nothing; slow series follow nearly from their past, so that all of
-        the past is held, not only what is new as `LinearModel` has it.
+        the past is held, not only what is new as `LinearModel` has it. Lost as in `orthonormal`.
     problem : Problem
     candidate : int
 
