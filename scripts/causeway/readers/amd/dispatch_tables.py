@@ -143,7 +143,8 @@ class PassReader(AmdReader):
         self.store.hand_over()
         self.sink.issues.add("rounded_times", self.rounded, self.rules["duration"])
         self.sink.issues.add("other_clock", self.other_clock)
-        self.sink.issues.add("torn_times", self.torn)
+        # without counters nothing is left of such a launch
+        self.sink.issues.add("torn_times" if self.sink.has_counters else "implausible_time", self.torn)
         if self.failure:
             raise self.failure
         if not (self.sink.n_launches or self.sink.has_counters):

@@ -149,7 +149,7 @@ class Processes:
             return ranks, "export"
         if stated:
             issues.add("rank_contradicts", 1, f"export {_listed(reported)}; the processes were numbered instead")
-        order = sorted(used, key=lambda code: (self.devices.get(code, 0), str(type(self.keys[code])), self.keys[code]))
+        order = sorted(used, key=lambda code: (self.devices.get(code, 0), *_in_order(self.keys[code])))
         for number, code in enumerate(order):
             ranks[code] = (sheet or 0) + number
         issues.add("several_processes", len(used), f"ranks {sheet or 0} to {(sheet or 0) + len(used) - 1}")
@@ -185,6 +185,12 @@ def _listed(ranks: list[int]) -> str:
     """Return the first of some ranks, as text."""
     listed = ", ".join(map(str, sorted(ranks)[:MOST_LISTED]))
     return f"[{listed}{', ...' if len(ranks) > MOST_LISTED else ''}]"
+
+
+def _in_order(key: Hashable) -> tuple[str, tuple]:
+    """Return what puts keys in order: of one type by their parts, of which some may be None."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return str(type(key)), tuple((str(type(part)), 0 if part is None else part) for part in parts)
 
 
 @dataclass(frozen=True)

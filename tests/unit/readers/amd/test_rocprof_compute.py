@@ -246,6 +246,17 @@ def test_a_launch_does_not_outlast_the_time_since_its_host_began(start, tmp_path
     assert Read(path, tmp_path / "f").count("torn_times") == 0
 
 
+def test_of_a_launch_that_outlasts_its_host_nothing_is_left_without_counters(tmp_path):
+    path = tmp_path / "timestamps.csv"
+    path.write_text(
+        "Dispatch_ID,GPU_ID,PID,TID,Grid_Size,Workgroup_Size,Kernel_Name,Start_Timestamp,End_Timestamp\n"
+        "1,3,9,9,4096,256,k(int*) (.kd),12,1410078546102877\n"
+        "2,3,9,9,4096,256,k(int*) (.kd),1410078546122717,1410078546141597\n"
+    )
+    export = Read(path, tmp_path / "e")
+    assert (export.status, export.count("implausible_time"), export.count("torn_times")) == ("partial", 1, 0)
+
+
 @pytest.mark.parametrize(
     ("text", "value", "rounded"),
     [

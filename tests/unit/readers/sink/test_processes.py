@@ -8,11 +8,11 @@ from causeway.readers.common.issues import Issues
 from causeway.readers.sink.processes import MOST_RANKS, Processes
 
 
-def launched(*devices):
+def launched(*devices, keys=("key 0", "key 1", "key 2")):
     """Return processes with launches, each on its device."""
     processes = Processes()
-    for key, device in enumerate(devices):
-        code = processes.code(f"key {key}")
+    for key, device in zip(keys, devices, strict=False):
+        code = processes.code(key)
         processes.note(np.array([code]), np.array([device]), launches=True)
     return processes
 
@@ -53,6 +53,11 @@ def test_several_processes_are_numbered_by_device_where_none_reports_a_rank():
     assert (ranks.tolist(), origin) == ([1, 0], "export")
     assert issues.count("several_processes") == 2
     assert processes.ranks(10, 0, Issues())[0].tolist() == [11, 10]
+
+
+def test_processes_of_which_some_have_no_number_are_numbered():
+    processes = launched(0, 0, 0, keys=[(7, ("a",)), (None, ("b",)), (None, ("a",))])
+    assert processes.ranks(None, 0, Issues())[0].tolist() == [2, 1, 0]
 
 
 @pytest.mark.parametrize(
