@@ -134,7 +134,8 @@ def typical_floor(floors: Sequence[tuple[float | None, float]]) -> float | None:
         Floor and weight.
     """
     measured = [(floor, weight) for floor, weight in floors if floor is not None]
-    values, weights = zip(*measured, strict=True) if measured else ((), ())
+    values, times = zip(*measured, strict=True) if measured else ((), ())
+    weights = times if any(times) else None  # each counts the same
     return float(np.quantile(values, 0.5, weights=weights, method="inverted_cdf")) if measured else None
 
 

@@ -85,6 +85,7 @@ def test_the_same_is_the_floor_but_neither_less_than_asked_nor_five_times_more()
         ([(0.3, 10), (0.01, 35), (0.02, 25)], 0.01),  # at 35 of 70, already
         ([(None, 90), (0.2, 1), (0.1, 3)], 0.1),
         ([(0.2, 7)], 0.2),
+        ([(0.2, 0), (0.1, 0)], 0.1),  # kernels that took no time
         ([(None, 5)], None),
         ([], None),
     ],

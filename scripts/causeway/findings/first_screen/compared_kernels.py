@@ -256,7 +256,8 @@ def launch_ratio(rows: Sequence[Row]) -> float:
     """Return how many times as often the candidate launched the kernels of both runs: the median by their time."""
     kernels = list(filter(is_kernel, rows))
     ratios = [row["candidate_launches"] / row["baseline_launches"] for row in kernels]
-    weights = [row["baseline_total_ns"] for row in kernels]
+    times = [row["baseline_total_ns"] for row in kernels]
+    weights = times if any(times) else None
     return float(np.quantile(ratios, 0.5, weights=weights, method="inverted_cdf")) if ratios else 1.0
 
 

@@ -4,12 +4,13 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import first_screen_samples as made
+import pytest
 from first_screen_samples import MS, tables
 
 from causeway.core.codes import NO_CALLS
 from causeway.findings.first_screen import compared
 from causeway.findings.first_screen.compared import Amount, PairSide, compared_runs, of_comparison
-from causeway.findings.first_screen.compared_kernels import kernels_by_name
+from causeway.findings.first_screen.compared_kernels import kernels_by_name, launch_ratio
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan_of_pair
 from causeway.findings.first_screen.run_facts import COPIES
@@ -529,3 +530,13 @@ def test_idle_time_and_copies_of_kernels_alone_are_not_compared():
     said = lines_of(sides={"a": with_copies, "b": bare})
     assert any(line.startswith("Idle, all") for line in said)
     assert not any("not compared" in line for line in said)
+
+
+@pytest.mark.parametrize(("times", "ratio"), [((9, 1, 1), 2.0), ((1, 9, 1), 3.0), ((0, 0, 0), 3.0), ((), 1.0)])
+def test_the_ratio_of_launches_is_that_of_most_of_the_time(times, ratio):
+    alike = {"level": "kernel", "metric": "time_per_launch", "change_percent": 0.0, "baseline_launches": 10}
+    rows = [
+        alike | {"candidate_launches": launches, "baseline_total_ns": ns}
+        for launches, ns in zip((20, 30, 40), times, strict=False)
+    ]
+    assert launch_ratio(rows) == ratio
