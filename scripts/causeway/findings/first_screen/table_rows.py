@@ -33,6 +33,8 @@ BY_CHANCE = 1e-3
 """Chance of differences between levels, times their number, up to which they are told."""
 MOST_LARGEST = 3
 """Largest rows of a table that are told."""
+LEAST_LARGEST = 0.25
+"""Share of all that these are at least."""
 CLOCKS = re.compile(r"clock|freq|[mg]hz", re.IGNORECASE)
 """Columns of clocks."""
 
@@ -279,22 +281,24 @@ class LargestFact:
 
 
 def largest_fact(tables: RunTables, target: str, left_out: Collection[str]) -> LargestFact | None:
-    """Return the few largest rows of an only table of few rows, where these are twice what as many rows are on average,
-    by the column of most levels, a text first, none of those `left_out`; None without one.
+    """Return the few largest rows of an only table of few rows, each at least twice the mean and together a quarter
+    of all, by the column of most levels, none of those `left_out`; None without one.
     """
     rows = _only_table(tables, target, left_out, MOST_LEVELS**2)
-    few = min(MOST_LARGEST, rows[0].num_rows // 2) if rows else 0
-    if rows is None or not few:
+    if rows is None or not rows[0].num_rows or pc.min(rows[0][target]).as_py() < 0:
         return None
     table, names = rows
     name = max(names, key=lambda name: (pc.count_distinct(table[name]).as_py(), name))
-    largest = table.sort_by([(target, "descending")])[:few]
     total = pc.sum(table[target]).as_py()
-    share = pc.sum(largest[target]).as_py() / total if pc.min(table[target]).as_py() >= 0 < total else 0
-    levels = [_level(text or "") for text in largest[name].cast(pa.string()).to_pylist()]
+    mean = total / table.num_rows
+    largest = table.sort_by([(target, "descending")])[: min(MOST_LARGEST, table.num_rows // 2)]
+    largest = largest.filter((pc.field(target) >= 2 * mean) & (pc.field(target) > 0))
+    levels = [_level(text or "no value") for text in largest[name].cast(pa.string()).to_pylist()]
+    share = pc.sum(largest[target]).as_py() / total if largest.num_rows else 0.0
+    if share < LEAST_LARGEST:
+        return None
     told = list(zip(largest[target].to_pylist(), levels, strict=True))
-    fact = LargestFact(column=_raw_name(table.schema, name), rows=told, of=table.num_rows, share=share)
-    return fact if share * table.num_rows >= 2 * few else None
+    return LargestFact(column=_raw_name(table.schema, name), rows=told, of=table.num_rows, share=share)
 
 
 def _only_table(

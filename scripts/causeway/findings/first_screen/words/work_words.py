@@ -178,7 +178,8 @@ def of_largest(fact: LargestFact, unit: str) -> str:
     column = [f"{_cut(fact.column)} ", *[""] * len(fact.rows)]
     rows = zip(fact.rows, column, strict=False)
     each = ", ".join(f"{quantity(value, unit)} at {of}{_cut(level)}" for (value, level), of in rows)
-    return f"{counted(len(fact.rows), 'row')} of {count(fact.of)} are {percent(fact.share)} of all: {each}."
+    are = "is" if len(fact.rows) == 1 else "are"
+    return f"{counted(len(fact.rows), 'row')} of {count(fact.of)} {are} {percent(fact.share)} of all: {each}."
 
 
 def of_leaked(columns: Sequence[str], target: str) -> str:
