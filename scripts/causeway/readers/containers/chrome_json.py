@@ -9,6 +9,7 @@ A file may hold several documents, one after the other: Triton's Proton writes o
 """
 
 import codecs
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -49,7 +50,7 @@ _NEXT_LINE = re.compile(r"\n\s*(?=[{\[])")
 _BOUNDARY = re.compile(r'\}(?=\s*\{\s*")')
 """The end of a document that another one follows: no two objects of one document stand so."""
 _LOOK_AHEAD = 1 << 12
-_ENDS_TRIED = 8
+_ENDS_TRIED = 9
 """Ends of an event that are tried in turn."""
 
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{}]', re.DOTALL)
@@ -379,17 +380,16 @@ class TraceText:
         while len(self._text) - self._pos < LONGEST_EVENT and not _EVENT_END.search(self._text, self._pos):
             if not self._more():
                 break
-        for number, match in enumerate(_EVENT_END.finditer(self._text, self._pos, self._pos + LONGEST_EVENT)):
-            text = _FAULTS.sub(_without_fault, self._text[self._pos : match.end()])
-            try:
-                event, end = self._json.raw_decode(text)
-            except _UNREADABLE:
-                end = None
-            if end == len(text):
-                self._pos = match.end()
+        ends = _EVENT_END.finditer(self._text, self._pos, self._pos + LONGEST_EVENT)
+        texts = [self._text[self._pos : match.end()] for match in itertools.islice(ends, _ENDS_TRIED)]
+        try:  # the text of several events, once: a value ends where it ends in a shorter text, too
+            event, length = self._json.raw_decode(_FAULTS.sub(_without_fault, texts[-1])) if texts else (None, 0)
+        except _UNREADABLE:
+            return None
+        for text in texts:
+            if len(_FAULTS.sub(_without_fault, text)) == length:
+                self._pos += len(text)
                 return event
-            if number == _ENDS_TRIED:
-                break
         return None
 
     def _resume(self) -> bool:
