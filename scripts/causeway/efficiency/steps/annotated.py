@@ -3,13 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from causeway.core.queries import bounded_database, file_source
+from causeway.core.tables import open_table
 from causeway.core.vocabulary import form_of, names_an_input, without_numbers
 from causeway.efficiency.device_time import event_streams
 from causeway.efficiency.device_time.regions import MOST_INSTANCES
@@ -183,12 +182,15 @@ def annotated_steps(folder: Path, family: Family) -> dict[int, RankSteps]:
 
 def _device_ends(folder: Path) -> dict[int, int]:
     """Return the end of the last launch of each rank of an export, ns."""
-    if not (folder / "launches.parquet").is_file():
-        return {}
-    with closing(bounded_database()) as connection:
-        source = file_source(folder / "launches.parquet")
-        query = f"SELECT rank, max(start_ns + duration_ns) FROM {source} GROUP BY rank"  # noqa: S608
-        return dict(connection.execute(query).fetchall())
+    ends: dict[int, int] = {}
+    if (folder / "launches.parquet").is_file():
+        with open_table(folder / "launches.parquet", "launches") as file:
+            for batch in file.iter_batches(columns=["rank", "start_ns", "duration_ns"]):
+                ranks, start, duration = (column.to_numpy() for column in batch.columns)
+                for rank in np.unique(ranks).tolist():
+                    end = int((start + duration)[ranks == rank].max())
+                    ends[rank] = max(ends.get(rank, end), end)
+    return ends
 
 
 def _windows(rank: int, ranges: Sequence[tuple[int, int, str]], device_end: int, *, lasts: bool) -> RankSteps:

@@ -13,6 +13,21 @@ HOST = ("ranges", "host_operators", "python_functions", "calls")
 """Tables of what the host does."""
 MOST_RANGES = 10_000
 """Ranges that hold the first or the last work and are looked at; names come from outside."""
+HOLDING = """
+WITH bounds AS (
+    SELECT rank, min(start_ns) AS first, max(start_ns + duration_ns) AS last
+    FROM read_parquet($work, union_by_name = true) GROUP BY rank
+),
+moments AS (
+    SELECT rank, true AS begins, first AS moment FROM bounds UNION ALL SELECT rank, false, last FROM bounds
+)
+SELECT rank, begins, moment, name, start_ns, start_ns + duration_ns
+FROM moments JOIN read_parquet($ranges) USING (rank)
+WHERE list_contains($kinds, kind) AND start_ns < moment AND start_ns + duration_ns > moment
+QUALIFY row_number() OVER (PARTITION BY rank, begins ORDER BY start_ns, duration_ns, name) <= $most
+ORDER BY rank, begins DESC, start_ns, duration_ns, name
+"""
+"""Ranges around the first and the last work of each rank of an export."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,31 +65,24 @@ def _of_export(tables: RunTables, folder: Path, run: RunFact) -> list[tuple[Edge
     ranges = folder / "ranges.parquet"
     if not work or not ranges.is_file():
         return []
-    bounds = (
-        "SELECT rank, min(start_ns), max(start_ns + duration_ns) FROM read_parquet(?, union_by_name = true)"
-        " GROUP BY rank ORDER BY rank"
-    )
-    holding = (
-        "SELECT name, start_ns, start_ns + duration_ns FROM read_parquet(?) WHERE list_contains(?, kind) AND rank = ?"
-        " AND start_ns < ? AND start_ns + duration_ns > ? ORDER BY start_ns LIMIT ?"
-    )
+    given = {"work": work, "ranges": str(ranges), "kinds": list(HOST_KINDS), "most": MOST_RANGES}
+    holding: dict[tuple[int, bool, int], list[tuple[str, int, int]]] = {}
+    for rank, begins, moment, *row in duckdb.execute(HOLDING, given).fetchall():
+        holding.setdefault((rank, begins, moment), []).append((row[0], row[1], row[2]))
     family = tables.steps["ranges"] if tables.steps else None
     facts = []
-    for rank, first, last in duckdb.execute(bounds, [work]).fetchall():
-        for begins, moment in ((True, first), (False, last)):
-            given = [str(ranges), list(HOST_KINDS), rank, moment, moment, MOST_RANGES]
-            rows = duckdb.execute(holding, given).fetchall()
-            named = [(form_of(row[0]), row) for row in rows]
-            steps = [(form, row) for form, row in named if form is not None]
-            steps = steps or [(0, row) for _, row in named if without_numbers(row[0]) == family]
-            if steps:
-                name, start, end = min(steps)[1]
-                window = (start, first) if begins else (last, end)
-                since_begin_ns = tables.moment(folder, moment)
-                beyond_ns = since_begin_ns if begins else run.elapsed_ns - since_begin_ns
-                inside_ns = min(max(beyond_ns, 0), window[1] - window[0])
-                fact = EdgeFact(step=name, rank=rank, begins=begins, ns=window[1] - window[0], inside_ns=inside_ns)
-                facts.append((fact, window))
+    for (rank, begins, moment), rows in holding.items():
+        named = [(form_of(row[0]), row) for row in rows]
+        steps = [(form, row) for form, row in named if form is not None]
+        steps = steps or [(0, row) for _, row in named if without_numbers(row[0]) == family]
+        if steps:
+            name, start, end = min(steps)[1]
+            window = (start, moment) if begins else (moment, end)
+            since_begin_ns = tables.moment(folder, moment)
+            beyond_ns = since_begin_ns if begins else run.elapsed_ns - since_begin_ns
+            inside_ns = min(max(beyond_ns, 0), window[1] - window[0])
+            fact = EdgeFact(step=name, rank=rank, begins=begins, ns=window[1] - window[0], inside_ns=inside_ns)
+            facts.append((fact, window))
     return facts
 
 
