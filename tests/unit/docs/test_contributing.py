@@ -1,8 +1,10 @@
 """What a contributor is told: the commands exist, the links resolve, the files and functions of the walk are there."""
 
 import ast
+import os
 import re
 import sqlite3
+import subprocess
 import tomllib
 from contextlib import closing
 
@@ -107,6 +109,38 @@ def test_slow_tests_fuzzing_and_newer_versions_are_tried_each_week():
     assert "-m slow" in runs["slow"]
     assert "tests.fuzz" in runs["fuzz"]
     assert "pytest" in runs["locks"]
+
+
+def test_a_tag_becomes_a_release_that_a_second_person_approves():
+    runs, jobs = runs_of("release.yml")
+    assert "pip wheel" in runs["build"]
+    assert "snakemake --report build/report.zip" in runs["build"]
+    assert "gh release create" in runs["publish"]
+    assert jobs["publish"]["environment"] == "release"
+
+
+@pytest.mark.parametrize(
+    ("tag", "error"),
+    [
+        (f"v{VERSION}", ""),
+        ("v0.0.1", "v0.0.1 is not the version of pyproject.toml"),
+        ("v9.9.9", "CHANGELOG.md has no dated section of v9.9.9"),
+    ],
+)
+def test_notes_of_a_release_are_the_section_of_its_version(tmp_path, tag, error):
+    _, jobs = runs_of("release.yml")
+    (step,) = [step["run"] for step in jobs["build"]["steps"] if step.get("name") == "notes"]
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    (tmp_path / "CHANGELOG.md").write_text(changelog, encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text(f'version = "{tag[1:] if "9" in tag else VERSION}"\n')
+    environment = {"PATH": os.environ["PATH"], "GITHUB_REF_NAME": tag}
+    done = subprocess.run(
+        ["bash", "-e", "-c", step], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.strip()) == (int(bool(error)), error)
+    if not error:
+        notes = (tmp_path / "notes.md").read_text(encoding="utf-8")
+        assert notes.strip() == changelog.split(f"## [{VERSION}] - ")[1].split("\n## ")[0].split("\n", 1)[1].strip()
 
 
 def test_the_version_is_the_same_wherever_it_stands():
