@@ -137,17 +137,19 @@ def _level_columns(path: Path, target: str, numbers: bool, many: bool = False) -
     texts = {field.name for field in schema if LOCATIONS.match(field.name) or not pa.types.is_primitive(field.type)}
     floats = {field.name for field in schema if numbers and pa.types.is_floating(field.type)}
     names = [name for name in schema.names if name in texts | floats and name != target]
-    with closing(bounded_database()) as base:
-        distinct = [f"count(DISTINCT {_quoted(name)})" for name in names]
-        parts = [f"count_if(try_cast({_quoted(name)} AS DOUBLE) % 1 <> 0)" for name in names]
-        query = f"SELECT {', '.join(['count(*)', *distinct, *parts])} FROM {file_source(path)}"  # noqa: S608
-        rows, *counts = base.execute(query).fetchall()[0]
+    with closing(bounded_database()) as base:  # a column at a time: distinct values of a hundred take all its memory
+        rows = pq.read_metadata(path).num_rows
+        queries = [
+            f"SELECT count(DISTINCT {_quoted(name)}), count_if(try_cast({_quoted(name)} AS DOUBLE) % 1 <> 0)"  # noqa: S608
+            f" FROM {file_source(path)}"
+            for name in names
+        ]
+        counts = [base.execute(query).fetchall()[0] for query in queries]
     few = _most_levels(rows)
-    is_whole = [many and rows <= MOST_LEVELS**2 and not parts for parts in counts[len(names) :]]
     return {
         name: name not in texts
-        for name, count, is_size in zip(names, counts, is_whole, strict=False)
-        if count > 1 and (name in texts or count <= few or is_size)
+        for name, (count, parts) in zip(names, counts, strict=True)
+        if count > 1 and (name in texts or count <= few or (many and rows <= MOST_LEVELS**2 and not parts))
     }
 
 
@@ -210,9 +212,9 @@ def settings_fact(tables: RunTables, target: str, left_out: Collection[str]) -> 
     lines = {name: _line(table[name]) for name in names if len(levels[name][0]) > _most_levels(table.num_rows)}
     lines = {name: line for name, line in lines.items() if line is not None}
     levels = {name: of for name, of in levels.items() if name in lines or len(of[0]) <= MOST_LEVELS}
-    levels = {name: of for name, of in levels.items() if not _is_made_of(name, levels)}
     numbers = {name for name in levels if pa.types.is_floating(table.schema.field(name).type)}
-    tested = len(levels)
+    levels = {name: of for name, of in levels.items() if name in numbers or not _is_made_of(name, levels)}
+    tested = len(levels) + math.comb(len(levels), 2)  # those that are left were chosen of all
     left = np.log(values) if is_log else values
     left = left - left.mean()
     room = left.size - 1
@@ -340,7 +342,7 @@ def _is_made_of(name: str, levels: Mapping[str, tuple[list[str], np.ndarray]]) -
     texts, codes = levels[name]
     words = [{*re.findall(r"[^\W\d_]+|\d+(?:\.\d+)?", text)} - {text} for text in texts]
     held = [
-        all(others[other] in words[code] for code, other in {*zip(codes.tolist(), of.tolist(), strict=True)})
+        all(others[pair % len(others)] in words[pair // len(others)] for pair in np.unique(codes * len(others) + of))
         for others, of in levels.values()
     ]
     return sum(held) > 1
