@@ -284,21 +284,23 @@ class LargestFact:
 
 def largest_fact(tables: RunTables, target: str, left_out: Collection[str]) -> LargestFact | None:
     """Return the few largest rows of an only table of few rows, each at least twice the mean and together a quarter
-    of all, by the column of most levels, none of those `left_out`; None without one.
+    of all, by the column of most levels of those that no other row shares, none of those `left_out`; None without one.
     """
     rows = _only_table(tables, target, left_out, MOST_LEVELS**2)
     if rows is None or not rows[0].num_rows or pc.min(rows[0][target]).as_py() < 0:
         return None
     table, names = rows
-    name = max(names, key=lambda name: (pc.count_distinct(table[name]).as_py(), name))
     total = pc.sum(table[target]).as_py()
     mean = total / table.num_rows
     largest = table.sort_by([(target, "descending")])[: min(MOST_LARGEST, table.num_rows // 2)]
     largest = largest.filter((pc.field(target) >= 2 * mean) & (pc.field(target) > 0))
-    levels = [_level(text or "no value") for text in largest[name].cast(pa.string()).to_pylist()]
     share = pc.sum(largest[target]).as_py() / total if largest.num_rows else 0.0
-    if share < LEAST_LARGEST:
+    shared = {name: pc.sum(pc.is_in(table[name], largest[name].combine_chunks())).as_py() for name in names}
+    names = [name for name in names if shared[name] == largest.num_rows]
+    if share < LEAST_LARGEST or not names:
         return None
+    name = max(names, key=lambda name: (pc.count_distinct(table[name]).as_py(), name))
+    levels = [_level(text or "no value") for text in largest[name].cast(pa.string()).to_pylist()]
     told = list(zip(largest[target].to_pylist(), levels, strict=True))
     return LargestFact(column=_raw_name(table.schema, name), rows=told, of=table.num_rows, share=share)
 

@@ -282,6 +282,9 @@ def test_the_few_rows_with_most_are_told_with_where_they_were_measured(tmp_path)
     assert settings_of(tmp_path, {"run": np.arange(400), "y": many})[1] is None  # the largest three are a fiftieth
     assert settings_of(tmp_path, {"run": np.arange(48), "y": 1 + 0.2 * np.sin(np.arange(48))})[1] is None
     assert settings_of(tmp_path, {"name": ["a", "b"], "y": [-5.0, 5.0]})[1] is None
+    # where others were measured there, too, it does not say which rows they are
+    assert settings_of(tmp_path, {"run": np.arange(48) % 3, "y": times})[1] is None
+    assert settings_of(tmp_path, {"name": ["a"] * 6 + ["b"] * 2, "y": [1.0] * 7 + [9.0]})[1] is None
 
 
 def test_a_wide_table_of_noise_is_compared_in_little_time_and_memory(tmp_path):
