@@ -51,6 +51,8 @@ _NAMES = {kind: re.compile(pattern, re.ASCII) for kind, pattern in column_map("t
 """Kinds of names of columns, by their words (`_words`): what may have been measured, and what was not."""
 CLOCK_FALLS = 0.3
 """Share of steps in which a column falls, as at the begin of another device, up to which it is a clock."""
+LEAST_EVEN = 20
+"""Values of a column of times that grow in even steps, from which it is a clock whatever its unit."""
 LONGEST_NAME = 1000
 """Characters of a column's name that may say what was timed."""
 UNITS = {"sec": "s", "seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
@@ -115,6 +117,10 @@ def _is_clock(words: str, values: list[float]) -> bool:
     value may be cut.
     """
     may_be = _NAMES["clock"].fullmatch(words) is not None
+    if words.startswith("time_") and len(values) > LEAST_EVEN:
+        steps = np.diff(values[:-1])
+        if steps.min() > 0 and np.ptp(steps) <= steps.max() / 1000:
+            return True
     if not may_be and (_in_unit(words) or _NAMES["no_clock"].fullmatch(words)):
         return False
     falls = sum(later < earlier for earlier, later in itertools.pairwise(values[:-1]))

@@ -320,6 +320,9 @@ def test_columns_that_are_named_as_durations_were_measured(header, columns, tmp_
         ('{"run_time": "2024-01-02", "step_ms": 3}\n' * 2, ["step_ms"]),
         ("warmup_ms,rep_ms,kernel_time\n25,100,3\n25,100,2\n", ["kernel_time"]),
         ("warmup_ms,time\n25,3\n25,3\n", ["warmup_ms"]),
+        ("time_s,power_w\n" + "".join(f"{1.7e9 + row / 10:.1f},{row % 7}\n" for row in range(40)), []),
+        ("time_s,size\n" + "".join(f"{row**1.1:.3f},{row}\n" for row in range(40)), ["time_s"]),
+        ("time_s,size\n" + "".join(f"0.5,{row}\n" for row in range(40)), ["time_s"]),
         (f"{'exec_' * 6000}.,time_ms\n1,3\n2,4\n", ["time_ms"]),
     ],
 )
