@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from causeway.core.files.yaml_files import column_map
 from causeway.core.queries import bounded_database, file_source
 from causeway.findings.first_screen.run_facts import ALIKE, LEAST_CLOCK, MOST_ROWS, NOTICEABLE, RunTables, files_of
 
@@ -37,6 +38,8 @@ LEAST_LARGEST = 0.25
 """Share of all that these are at least."""
 CLOCKS = re.compile(r"clock|freq|[mg]hz", re.IGNORECASE)
 """Columns of clocks."""
+RATES = re.compile(r"flop|throughput|bandwidth|speed_?up|(?:per_?|/ ?)s(?:ec\w*)?(?:_|\b)|[kmgt]i?bps\b", re.IGNORECASE)
+"""Columns of rates, which were measured or follow from the time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +138,9 @@ def _level_columns(path: Path, target: str, numbers: bool, many: bool = False) -
     if target not in schema.names:
         return {}
     texts = {field.name for field in schema if LOCATIONS.match(field.name) or not pa.types.is_primitive(field.type)}
-    floats = {field.name for field in schema if numbers and pa.types.is_floating(field.type)}
+    floats = {
+        field.name for field in schema if pa.types.is_floating(field.type) and numbers and _may_be_set(field.name)
+    }
     names = [name for name in schema.names if name in texts | floats and name != target]
     with closing(bounded_database()) as base:  # a column at a time: distinct values of a hundred take all its memory
         rows = pq.read_metadata(path).num_rows
@@ -151,6 +156,14 @@ def _level_columns(path: Path, target: str, numbers: bool, many: bool = False) -
         for name, (count, parts) in zip(names, counts, strict=True)
         if count > 1 and (name in texts or count <= few or (many and rows <= MOST_LEVELS**2 and not parts))
     }
+
+
+def _may_be_set(name: str) -> bool:
+    """Return whether a column of numbers is named neither as a rate nor as a duration."""
+    names = column_map("table")["names"]
+    words = re.sub(r"\W+", "_", name[:100]).strip("_").lower()
+    is_timed = any(re.fullmatch(names[form], words) for form in ("duration", "in_unit"))
+    return not RATES.search(name) and not (is_timed and not re.search(names["not_measured"], words))
 
 
 def _raw_name(schema: pa.Schema, name: str) -> str:

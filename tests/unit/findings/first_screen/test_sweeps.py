@@ -306,3 +306,12 @@ def test_of_many_columns_of_noise_those_left_are_not_told(seed, tmp_path):
     random = np.random.default_rng(seed)
     noise = {f"c{number}": random.integers(0, 2, 12) for number in range(12)}
     assert settings_of(tmp_path, noise | {"y": random.normal(50, 5, 12)})[0] is None
+
+
+@pytest.mark.parametrize("column", ["gflops", "GB/s", "tok_per_s", "copy_ms", "Kernel Time (us)"])
+def test_rates_and_other_durations_were_not_set(column, tmp_path):
+    """Beside the size, time was told by the rate that follows from it, and by a duration that is no target."""
+    columns = {column: np.arange(40) % 8 + 1, "y": 10 + np.arange(40) % 8}
+    assert settings_of(tmp_path, columns)[0] is None
+    delay = {"delay_us": columns[column], "y": columns["y"]}
+    assert [setting.column for setting in settings_of(tmp_path, delay)[0].settings] == ["delay_us"]
