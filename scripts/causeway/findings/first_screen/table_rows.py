@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from causeway.core.files.yaml_files import column_map
 from causeway.core.queries import bounded_database, file_source
 from causeway.findings.first_screen.run_facts import ALIKE, LEAST_CLOCK, MOST_ROWS, NOTICEABLE, RunTables, files_of
 
@@ -37,6 +38,8 @@ LEAST_LARGEST = 0.25
 """Share of all that these are at least."""
 CLOCKS = re.compile(r"clock|freq|[mg]hz", re.IGNORECASE)
 """Columns of clocks."""
+RATES = re.compile(r"flop|throughput|bandwidth|speed_?up|(?:per_?|/ ?)s(?:ec\w*)?(?:_|\b)|[kmgt]i?bps\b", re.IGNORECASE)
+"""Columns of rates, which were measured or follow from the time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,20 +138,32 @@ def _level_columns(path: Path, target: str, numbers: bool, many: bool = False) -
     if target not in schema.names:
         return {}
     texts = {field.name for field in schema if LOCATIONS.match(field.name) or not pa.types.is_primitive(field.type)}
-    floats = {field.name for field in schema if numbers and pa.types.is_floating(field.type)}
+    floats = {
+        field.name for field in schema if pa.types.is_floating(field.type) and numbers and _may_be_set(field.name)
+    }
     names = [name for name in schema.names if name in texts | floats and name != target]
-    with closing(bounded_database()) as base:
-        distinct = [f"count(DISTINCT {_quoted(name)})" for name in names]
-        parts = [f"count_if(try_cast({_quoted(name)} AS DOUBLE) % 1 <> 0)" for name in names]
-        query = f"SELECT {', '.join(['count(*)', *distinct, *parts])} FROM {file_source(path)}"  # noqa: S608
-        rows, *counts = base.execute(query).fetchall()[0]
+    with closing(bounded_database()) as base:  # a column at a time: distinct values of a hundred take all its memory
+        rows = pq.read_metadata(path).num_rows
+        queries = [
+            f"SELECT count(DISTINCT {_quoted(name)}), count_if(try_cast({_quoted(name)} AS DOUBLE) % 1 <> 0)"  # noqa: S608
+            f" FROM {file_source(path)}"
+            for name in names
+        ]
+        counts = [base.execute(query).fetchall()[0] for query in queries]
     few = _most_levels(rows)
-    is_whole = [many and rows <= MOST_LEVELS**2 and not parts for parts in counts[len(names) :]]
     return {
         name: name not in texts
-        for name, count, is_size in zip(names, counts, is_whole, strict=False)
-        if count > 1 and (name in texts or count <= few or is_size)
+        for name, (count, parts) in zip(names, counts, strict=True)
+        if count > 1 and (name in texts or count <= few or (many and rows <= MOST_LEVELS**2 and not parts))
     }
+
+
+def _may_be_set(name: str) -> bool:
+    """Return whether a column of numbers is named neither as a rate nor as a duration."""
+    names = column_map("table")["names"]
+    words = re.sub(r"\W+", "_", name[:100]).strip("_").lower()
+    is_timed = any(re.fullmatch(names[form], words) for form in ("duration", "in_unit"))
+    return not RATES.search(name) and not (is_timed and not re.search(names["not_measured"], words))
 
 
 def _raw_name(schema: pa.Schema, name: str) -> str:
@@ -210,9 +225,9 @@ def settings_fact(tables: RunTables, target: str, left_out: Collection[str]) -> 
     lines = {name: _line(table[name]) for name in names if len(levels[name][0]) > _most_levels(table.num_rows)}
     lines = {name: line for name, line in lines.items() if line is not None}
     levels = {name: of for name, of in levels.items() if name in lines or len(of[0]) <= MOST_LEVELS}
-    levels = {name: of for name, of in levels.items() if not _is_made_of(name, levels)}
     numbers = {name for name in levels if pa.types.is_floating(table.schema.field(name).type)}
-    tested = len(levels)
+    levels = {name: of for name, of in levels.items() if name in numbers or not _is_made_of(name, levels)}
+    tested = len(levels) + math.comb(len(levels), 2)  # those that are left were chosen of all
     left = np.log(values) if is_log else values
     left = left - left.mean()
     room = left.size - 1
@@ -282,21 +297,23 @@ class LargestFact:
 
 def largest_fact(tables: RunTables, target: str, left_out: Collection[str]) -> LargestFact | None:
     """Return the few largest rows of an only table of few rows, each at least twice the mean and together a quarter
-    of all, by the column of most levels, none of those `left_out`; None without one.
+    of all, by the column of most levels of those that no other row shares, none of those `left_out`; None without one.
     """
     rows = _only_table(tables, target, left_out, MOST_LEVELS**2)
     if rows is None or not rows[0].num_rows or pc.min(rows[0][target]).as_py() < 0:
         return None
     table, names = rows
-    name = max(names, key=lambda name: (pc.count_distinct(table[name]).as_py(), name))
     total = pc.sum(table[target]).as_py()
     mean = total / table.num_rows
     largest = table.sort_by([(target, "descending")])[: min(MOST_LARGEST, table.num_rows // 2)]
     largest = largest.filter((pc.field(target) >= 2 * mean) & (pc.field(target) > 0))
-    levels = [_level(text or "no value") for text in largest[name].cast(pa.string()).to_pylist()]
     share = pc.sum(largest[target]).as_py() / total if largest.num_rows else 0.0
-    if share < LEAST_LARGEST:
+    shared = {name: pc.sum(pc.is_in(table[name], largest[name].combine_chunks())).as_py() for name in names}
+    names = [name for name in names if shared[name] == largest.num_rows]
+    if share < LEAST_LARGEST or not names:
         return None
+    name = max(names, key=lambda name: (pc.count_distinct(table[name]).as_py(), name))
+    levels = [_level(text or "no value") for text in largest[name].cast(pa.string()).to_pylist()]
     told = list(zip(largest[target].to_pylist(), levels, strict=True))
     return LargestFact(column=_raw_name(table.schema, name), rows=told, of=table.num_rows, share=share)
 
@@ -340,7 +357,7 @@ def _is_made_of(name: str, levels: Mapping[str, tuple[list[str], np.ndarray]]) -
     texts, codes = levels[name]
     words = [{*re.findall(r"[^\W\d_]+|\d+(?:\.\d+)?", text)} - {text} for text in texts]
     held = [
-        all(others[other] in words[code] for code, other in {*zip(codes.tolist(), of.tolist(), strict=True)})
+        all(others[pair % len(others)] in words[pair // len(others)] for pair in np.unique(codes * len(others) + of))
         for others, of in levels.values()
     ]
     return sum(held) > 1

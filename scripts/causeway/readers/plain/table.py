@@ -51,6 +51,10 @@ _NAMES = {kind: re.compile(pattern, re.ASCII) for kind, pattern in column_map("t
 """Kinds of names of columns, by their words (`_words`): what may have been measured, and what was not."""
 CLOCK_FALLS = 0.3
 """Share of steps in which a column falls, as at the begin of another device, up to which it is a clock."""
+LEAST_EVEN = 20
+"""Values of a column of times that grow in even steps, from which it is a clock whatever its unit."""
+LONGEST_NAME = 1000
+"""Characters of a column's name that may say what was timed."""
 UNITS = {"sec": "s", "seconds": "s", "milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 RENAME = "Rename them."
@@ -102,7 +106,10 @@ def duration_columns(path: Path, targets: Sequence[str]) -> list[str]:
         return []
     columns = [name for name in columns if not _is_clock(_words(name), held.get(name, []))]
     columns.sort(key=lambda name: -np.mean(held.get(name) or 0.0) * NANOSECONDS.get(_unit(name), 1.0))
-    return _durations([name for name in columns if held.get(name)]) or _durations(columns)
+    measured = _durations([name for name in columns if held.get(name)]) or _durations(columns)
+    # columns of one value in all of several rows were set where none beside them varies
+    varied = _durations([name for name in columns if len(set(of := held.get(name, []))) > (len(of) > 1)])
+    return measured if set(varied) & set(measured) else varied or measured
 
 
 def _is_clock(words: str, values: list[float]) -> bool:
@@ -110,6 +117,10 @@ def _is_clock(words: str, values: list[float]) -> bool:
     value may be cut.
     """
     may_be = _NAMES["clock"].fullmatch(words) is not None
+    if words.startswith("time_") and len(values) > LEAST_EVEN:
+        steps = np.diff(values[:-1])
+        if steps.min() > 0 and np.ptp(steps) <= steps.max() / 1000:
+            return True
     if not may_be and (_in_unit(words) or _NAMES["no_clock"].fullmatch(words)):
         return False
     falls = sum(later < earlier for earlier, later in itertools.pairwise(values[:-1]))
@@ -117,7 +128,7 @@ def _is_clock(words: str, values: list[float]) -> bool:
 
 
 def _words(name: str) -> str:
-    """Return the words of a column's name; none of one in other letters, in per cent, or of an internal one (`_x`).
+    """Return the words of a column's name; none of a long one, in other letters, in per cent, or internal (`_x`).
 
     >>> _words("TimeMs"), _words("kernel time (µs)"), _words("GPUTime"), _words("SMs"), _words("Time (%)")
     ('time_ms', 'kernel_time_us', 'gpu_time', 'sms', '')
@@ -125,7 +136,7 @@ def _words(name: str) -> str:
     ('gpus', 'total_s', 'bytes_per_ns', 'ns_per_iter', '')
     """
     name = re.sub("[\u00b5\u03bc]", "u", name)
-    if not name.isascii() or "%" in name or name.startswith("_"):
+    if len(name) > LONGEST_NAME or not name.isascii() or "%" in name or name.startswith("_"):
         return ""
     name = re.sub(r"(?<=[A-Za-z])\(s\)", "s", name).replace("/", " per ")
     return _WORDS.sub("_", name).strip("_").lower()
@@ -133,7 +144,7 @@ def _words(name: str) -> str:
 
 def _durations(columns: Sequence[str]) -> list[str]:
     """Return those columns that are named as durations, by the strictest form that one has, as targets are called."""
-    words = {name: _words(name).partition("_per_")[0] for name in columns}
+    words = {name: _NAMES["each"].sub(r"\1\2", _words(name)).partition("_per_")[0] for name in columns}
     timed = [name for name in columns if not _NAMES["not_measured"].search(words[name])]
     forms = (_NAMES[form] for form in ("duration", "in_unit", "timed"))
     named = ([name for name in timed if form.fullmatch(words[name])] for form in forms)

@@ -1,5 +1,6 @@
 """Tables of sweeps on the first screen: by which columns their rows differ."""
 
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -281,3 +282,36 @@ def test_the_few_rows_with_most_are_told_with_where_they_were_measured(tmp_path)
     assert settings_of(tmp_path, {"run": np.arange(400), "y": many})[1] is None  # the largest three are a fiftieth
     assert settings_of(tmp_path, {"run": np.arange(48), "y": 1 + 0.2 * np.sin(np.arange(48))})[1] is None
     assert settings_of(tmp_path, {"name": ["a", "b"], "y": [-5.0, 5.0]})[1] is None
+    # where others were measured there, too, it does not say which rows they are
+    assert settings_of(tmp_path, {"run": np.arange(48) % 3, "y": times})[1] is None
+    assert settings_of(tmp_path, {"name": ["a"] * 6 + ["b"] * 2, "y": [1.0] * 7 + [9.0]})[1] is None
+
+
+def test_a_wide_table_of_noise_is_compared_in_little_time_and_memory(tmp_path):
+    """Of a hundred columns the distinct values were counted at once, for which the database's memory did not do; of
+    forty, each was compared row by row with each.
+    """
+    random = np.random.default_rng(5)
+    wide = {f"c{number}": random.integers(0, 3, 40) for number in range(200)}
+    assert settings_of(tmp_path, wide | {"y": random.normal(50, 5, 40)})[0] is None
+    long = {f"c{number}": random.integers(0, 10, 20_000) for number in range(40)}
+    begin = time.process_time()
+    assert settings_of(tmp_path, long | {"y": random.normal(50, 5, 20_000)})[0] is None
+    assert time.process_time() - begin < 3
+
+
+@pytest.mark.parametrize("seed", [91, 175])
+def test_of_many_columns_of_noise_those_left_are_not_told(seed, tmp_path):
+    """Of 300 tables of twelve columns of noise two were told, as if the columns that are left had not been chosen."""
+    random = np.random.default_rng(seed)
+    noise = {f"c{number}": random.integers(0, 2, 12) for number in range(12)}
+    assert settings_of(tmp_path, noise | {"y": random.normal(50, 5, 12)})[0] is None
+
+
+@pytest.mark.parametrize("column", ["gflops", "GB/s", "tok_per_s", "copy_ms", "Kernel Time (us)"])
+def test_rates_and_other_durations_were_not_set(column, tmp_path):
+    """Beside the size, time was told by the rate that follows from it, and by a duration that is no target."""
+    columns = {column: np.arange(40) % 8 + 1, "y": 10 + np.arange(40) % 8}
+    assert settings_of(tmp_path, columns)[0] is None
+    delay = {"delay_us": columns[column], "y": columns["y"]}
+    assert [setting.column for setting in settings_of(tmp_path, delay)[0].settings] == ["delay_us"]

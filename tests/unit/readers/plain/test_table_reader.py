@@ -268,6 +268,9 @@ NO_DURATIONS = (
         ("layout,time_read,time_step,time_limit", ["time_read"]),
         ("Size,Mode,TimePerStep", ["TimePerStep"]),
         ("ID (ns),gpu_id,time_per_run", ["time_per_run"]),
+        ("size,setup_ms,time_per_iter_ms", ["time_per_iter_ms"]),
+        ("Time/op (ns),wall (s)", ["Time_op_ns"]),
+        ("bytes_per_kernel_ns,tok_per_gpu_s", []),
         ("N,cg_time,sor_time,sim_time", ["sor_time", "cg_time"]),
         ("Nodes,CommTime,CompTime,EndTime", ["CompTime", "CommTime"]),
         ("host,batch,step_ms", ["step_ms"]),
@@ -315,9 +318,15 @@ def test_columns_that_are_named_as_durations_were_measured(header, columns, tmp_
         ('time_ms,size\n"1,5",3\n', ["time_ms"]),
         ("duration_ns,step_ms\nN/A,3\n5,4\n", ["duration_ns"]),
         ('{"run_time": "2024-01-02", "step_ms": 3}\n' * 2, ["step_ms"]),
+        ("warmup_ms,rep_ms,kernel_time\n25,100,3\n25,100,2\n", ["kernel_time"]),
+        ("warmup_ms,time\n25,3\n25,3\n", ["warmup_ms"]),
+        ("time_s,power_w\n" + "".join(f"{1.7e9 + row / 10:.1f},{row % 7}\n" for row in range(40)), []),
+        ("time_s,size\n" + "".join(f"{row**1.1:.3f},{row}\n" for row in range(40)), ["time_s"]),
+        ("time_s,size\n" + "".join(f"0.5,{row}\n" for row in range(40)), ["time_s"]),
+        (f"{'exec_' * 6000}.,time_ms\n1,3\n2,4\n", ["time_ms"]),
     ],
 )
-def test_a_column_without_a_number_is_no_duration_beside_one_with(text, columns, tmp_path):
+def test_a_column_without_a_number_or_of_one_value_is_no_duration_beside_another(text, columns, tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(text)
     assert table.duration_columns(path, ("y",)) == columns
