@@ -4,6 +4,7 @@ significant over all of them, and the documents of every scope.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -140,6 +141,10 @@ class CauseSearch:
         """Return the files and folders of what was found in each scope, not yet corrected."""
         return [self.folder / DRAFTS, *self.models([DATASET_SCOPE, *(kernel.id for kernel in self.chosen())])]
 
+    def draft(self, scope: str) -> Path:
+        """Return the file of what was found in a scope, not yet corrected."""
+        return self.folder / DRAFTS / f"{scope}.json"
+
     def models(self, scopes: Sequence[str]) -> list[Path]:
         """Return the files of the models of some scopes."""
         return [self.folder / "causal" / scope / name for scope in scopes for name in (GML, TABLE)]
@@ -179,7 +184,6 @@ def search_causes(search: CauseSearch, ranks: Ranks, code: Sequence[str] = ()) -
     CausewayError
         On all ranks, if anything failed on one; the other scopes are searched all the same.
     """
-    drafts = search.folder / DRAFTS
     with ranks.together():
         share_one_heap()
         blocks = row_blocks(search.features)
@@ -196,22 +200,15 @@ def search_causes(search: CauseSearch, ranks: Ranks, code: Sequence[str] = ()) -
             if 0 in shared:
                 alone = search.alone()
                 scopes = [DATASET_SCOPE, *([alone.id] if alone else [])]
-                draft = drafts / f"{DATASET_SCOPE}.json"
-                parts.do(
-                    DATASET_SCOPE,
-                    lambda: write_found(search, search_dataset(search, blocks), draft),
-                    [draft, *search.models(scopes)],
-                    search.inputs,
-                    choices,
-                )
+                work = partial(write_found, search, partial(search_dataset, search, blocks), DATASET_SCOPE)
+                makes = [search.draft(DATASET_SCOPE), *search.models(scopes)]
+                parts.do(DATASET_SCOPE, work, makes, search.inputs, choices)
             for kernel in own:
                 give_back()
-                draft = drafts / f"{kernel.id}.json"
-
-                def work(kernel: Kernel = kernel, draft: Path = draft) -> None:
-                    write_found(search, search_kernel(search, packed, kernel), draft)
-
-                parts.do(kernel.id, work, [draft, *search.models([kernel.id])], search.inputs, choices)
+                # bound here: a part may be done after the loop
+                work = partial(write_found, search, partial(search_kernel, search, packed, kernel), kernel.id)
+                makes = [search.draft(kernel.id), *search.models([kernel.id])]
+                parts.do(kernel.id, work, makes, search.inputs, choices)
 
 
 def write_causes(search: CauseSearch, ranks: Ranks) -> None:
@@ -228,7 +225,7 @@ def write_causes(search: CauseSearch, ranks: Ranks) -> None:
         if ranks.first:
             give_back()
             names = [DATASET_SCOPE, *([] if search.alone() else [kernel.id for kernel in search.chosen()])]
-            outcomes = [outcome for name in names for outcome in read_outcomes(search.folder / DRAFTS / f"{name}.json")]
+            outcomes = [outcome for name in names for outcome in read_outcomes(search.draft(name))]
             write_corrected(search, {outcome.scope.scope: outcome for outcome in outcomes})
 
 
@@ -268,13 +265,13 @@ def capped_blocks(search: CauseSearch, blocks: pa.Table, kernels: Sequence[str])
     return pa.concat_tables([blocks.slice(0, 0), *chosen])
 
 
-def write_found(search: CauseSearch, finding: Found, draft: Path) -> None:
-    """Write what was found, and the model of each scope that it stands for."""
-    outcomes, model = finding
+def write_found(search: CauseSearch, find: Callable[[], Found], scope: str) -> None:
+    """Write what is found in a scope, and the model of each scope that it stands for."""
+    outcomes, model = find()
     for outcome in outcomes:
         facts = {"dataset": search.dataset, "target": search.target, "scope": outcome.scope.scope}
         write_model(model, search.folder / "causal" / outcome.scope.scope, facts)
-    write_outcomes(outcomes, draft)
+    write_outcomes(outcomes, search.draft(scope))
 
 
 def search_kernel(search: CauseSearch, packed: PackedFeatures, kernel: Kernel) -> Found:

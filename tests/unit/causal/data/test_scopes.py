@@ -23,7 +23,8 @@ from causeway.causal.data.scopes import (
     totals_of,
 )
 from causeway.causal.models.scope_model import read_model
-from causeway.causal.search_causes import CauseSearch, search_causes, search_dataset, write_causes
+from causeway.causal.search_causes import CauseSearch, read_outcomes, search_causes, search_dataset, write_causes
+from causeway.core.files.finished_parts import Part
 from causeway.core.tables import SCHEMAS, open_table, read_json, read_table, write_table
 from causeway.numeric.mpi import Ranks
 
@@ -226,6 +227,21 @@ def test_kernels_and_dataset_end_in_a_folder_per_scope(job):
         ]
         found = {member for node in document["nodes"] for member in node["members"]}
         assert len(found & set(table.causes)) >= 4
+
+
+@pytest.mark.usefixtures("rough_shares")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+@pytest.mark.parametrize("killed_in", ["dataset", "k0", "k1"])
+def test_a_scope_in_which_the_search_was_killed_comes_last_and_stands_for_itself(job, monkeypatch, killed_in):
+    search = job([make_table(seed, n=120, p=12) for seed in (1, 2)], shares=(0.6, 0.4))
+    monkeypatch.chdir(search.folder)
+    makes = (search.draft(killed_in), *search.models([killed_in]))
+    mark = Part(killed_in, lambda: None, makes, ()).mark
+    mark.parent.mkdir(parents=True)
+    mark.touch()
+    search_causes(search, Ranks(), ["code"])
+    scopes = {name: [of.scope.scope for of in read_outcomes(search.draft(name))] for name in ("dataset", "k0", "k1")}
+    assert scopes == {name: [name] for name in scopes}
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
