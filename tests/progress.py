@@ -85,12 +85,13 @@ def _state(folders):
     size = 0
     newest = 0
     for folder in folders:
-        for path in folder.rglob("*"):
-            with contextlib.suppress(OSError):  # one that vanishes meanwhile
-                found = path.lstat()
-                number += 1
-                size += found.st_size
-                newest = max(newest, found.st_mtime_ns)
+        for parent, _, names in os.walk(folder):  # passes over folders that vanish meanwhile
+            for name in names:
+                with contextlib.suppress(OSError):
+                    found = os.lstat(os.path.join(parent, name))
+                    number += 1
+                    size += found.st_size
+                    newest = max(newest, found.st_mtime_ns)
     return number, size, newest
 
 

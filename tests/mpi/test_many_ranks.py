@@ -12,6 +12,7 @@ from ranks_of_many_sizes import make
 from test_bytes import results, several_exports
 from test_device_time_ranks import write_dataset
 
+from causeway.numeric import mpi_program
 from support import ROOT
 from variability import bin_launches
 from variability_tables import command, run_here, run_ranks
@@ -41,7 +42,7 @@ def test_the_same_bins_on_ranks_in_threads(tmp_path, monkeypatch, size):
     targets, exports, options = several_exports(tmp_path, None)
     expected = results(run_here(tmp_path, targets, exports, options))
     mine = threading.local()
-    monkeypatch.setattr(bin_launches, "ending_together", lambda _, log: contextlib.nullcontext(mine.ranks))
+    monkeypatch.setattr(mpi_program, "ending_together", lambda _, log: contextlib.nullcontext(mine.ranks))
 
     def work(ranks):
         mine.ranks = ranks

@@ -292,6 +292,7 @@ def test_the_whole_workflow_ends_with_the_bytes_of_a_local_run(cluster, undistur
 @pytest.mark.slow
 def test_the_scaling_study_is_one_job_on_several_nodes(cluster, undisturbed, tmp_path):
     shutil.copytree(undisturbed, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(ROOT / "lab", tmp_path / "checkout" / "lab")
     with open(tmp_path / "config.yaml", "a") as config:
         config.write("scaling: {launches: 400000, exports: 2, ranks: [1, 2, 4], repetitions: 2}\n")
     with Run(cluster, tmp_path, own_profile(tmp_path), "scaling") as run:

@@ -3,6 +3,7 @@ like the others.
 """
 
 import csv
+import re
 import sqlite3
 from contextlib import closing
 
@@ -303,6 +304,12 @@ def durations(path):
     return times
 
 
+def runs_of(levels):
+    """Return the runs that a what-if sets: "1, 4 to 6" are four."""
+    ends = [[int(end) for end in re.split(r"\s+to\s+", part)] for part in re.split(r",\s*", levels)]
+    return [run for part in ends for run in range(part[0], part[-1] + 1)]
+
+
 @pytest.mark.slow
 def test_the_stencils_slow_run_is_found_in_each_of_its_kernels(tmp_path, data):
     """By hand: what all launches as in another run would change is how far its mean lies from that of all runs."""
@@ -321,10 +328,11 @@ def test_the_stencils_slow_run_is_found_in_each_of_its_kernels(tmp_path, data):
         within = sum(one.size * one.var() for one in own) / np.concatenate(own).size
         assert row["variance_percent"] == pytest.approx(100 * (1 - within / np.concatenate(own).var()), abs=0.5)
         (setting,) = documents["whatif"]
-        assert setting["to"] != "0"
         assert setting["change_high"] < -90
         of_runs = [one[name] for one in means]
-        by_hand = 100 * (of_runs[int(setting["to"])] / np.mean(of_runs) - 1)
+        fastest = runs_of(setting["to"])
+        assert "0" not in map(str, fastest)
+        by_hand = 100 * (np.mean([of_runs[run] for run in fastest]) / np.mean(of_runs) - 1)
         assert setting["mean_change_percent"] == pytest.approx(by_hand, abs=0.1)
         assert setting["mean_change_low"] - 0.05 < by_hand < setting["mean_change_high"] + 0.05
     rank, *others = [row for row in whole["contributions"] if row["feature"] != "unexplained"]
@@ -342,7 +350,7 @@ def test_the_stencils_slow_run_is_found_in_each_of_its_kernels(tmp_path, data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "causes"), [("before", {"iteration_position": "-", "rank": "-"}), ("after", {"idle_before_ns": "-"})]
+    ("name", "causes"), [("before", {"iteration_position": "-", "rank": "?"}), ("after", {"idle_before_ns": "-"})]
 )
 def test_the_training_jobs_copies_are_no_cause_and_of_all_kernels_what_is_found_is_weak(tmp_path, data, name, causes):
     """The one cause of a single kernel is the launch before, which the test above works out by hand."""
