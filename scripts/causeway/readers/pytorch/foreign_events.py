@@ -11,7 +11,7 @@ kernel's name ends in what its launch was given, `gemm[SIMD32 {8; 1; 1} {256; 1;
 Ascend's NPUs (torch_npu, msprof): no categories. Each task of a device has a type, and the connection of the call that
 launched it; the collectives stand in processes of their own, without a type. Source: gitee.com/ascend/mstt.
 
-rocmProfileData (`rpd2tracing.py`): no categories. Operations of a device, whose number is the process, are described by
+rocmProfileData (`rpd2tracing`): no categories. Operations of a device, whose number is the process, are described by
 their type, markers by their name, and calls of HIP by their arguments. Source: ROCm/rocmProfileData, tools.
 """
 
@@ -106,7 +106,7 @@ def _turn_ascend(event: Event, name: str) -> None:
 def _turn_rpd(event: Event, name: str) -> None:
     what = str(all_arguments(event.args).get("desc"))
     if operation := _OF_RPD.match(what):
-        event.cat = ("kernel", "gpu_memcpy", "gpu_memset")[operation.lastindex - 1]
+        event.cat = ("kernel", "gpu_memcpy", "gpu_memset")[(operation.lastindex or 1) - 1]
         event.args = msgspec.Raw(msgspec.json.encode({"device": event.pid, "stream": event.tid}))
     else:
         event.cat = "hip_runtime" if name.startswith("hip") else "user_annotation" if name == what else None

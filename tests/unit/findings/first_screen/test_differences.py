@@ -15,7 +15,7 @@ from causeway.core.names.work_classes import work_of
 from causeway.core.schemas import SCHEMAS
 from causeway.core.tables import write_table
 from causeway.core.vocabulary import SUPPORTED, form_of
-from causeway.findings.first_screen import losses, work
+from causeway.findings.first_screen import work
 from causeway.findings.first_screen.advice import advice
 from causeway.findings.first_screen.counted_work import PeakFact, _least
 from causeway.findings.first_screen.device_differences import (
@@ -28,7 +28,6 @@ from causeway.findings.first_screen.device_differences import (
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.first_steps import first_step_facts
 from causeway.findings.first_screen.late_in_mpi import awaited_peers, last_in_turn, late_in_mpi
-from causeway.findings.first_screen.losses import LateRankFact
 from causeway.findings.first_screen.outliers import event_facts, slow_step_facts
 from causeway.findings.first_screen.plan import plan
 from causeway.findings.first_screen.run_facts import IDLE, StepsFact, recording_facts
@@ -113,7 +112,6 @@ def test_ranks_whose_copies_are_slower_are_named_with_both_speeds():
 def test_a_rank_whose_copies_are_of_another_memory_is_told_to_pin_it(tmp_path):
     """Three ranks copy from pinned memory, rank 3 from pageable: no link is to be looked at."""
     columns = {"rank": [0, 1, 2, 3], "device": [0] * 4, "copy_kind": [1] * 4, "src_kind": [1, 1, 1, 0]}
-    columns |= {"bytes": [1] * 4}
     pq.write_table(pa.table(columns | {"dst_kind": [2] * 4, "duration_ns": [MS] * 4}), tmp_path / "transfers.parquet")
     many = run(devices=4, ranks=4, elapsed_ns=1000 * MS)
     given = tables(folders=[tmp_path], efficiency=made.efficiency(copies=copies(25.0, 25.0, 25.0, 5.0)))
@@ -123,16 +121,6 @@ def test_a_rank_whose_copies_are_of_another_memory_is_told_to_pin_it(tmp_path):
     )
     (step,) = advice(many, [], [], [], [], (), [fact])
     assert step.words.startswith("Pin the host's memory on rank 3, as on the others")
-    rows = [row | {"limit_gb_per_s": None} for row in copies(25.0, 25.0, 25.0, 5.0)]
-    lost = losses._copies(tables(folders=[tmp_path], efficiency=made.efficiency(copies=rows)))
-    assert lost[0].memory is None  # "pageable memory" would be false of three of the four
-    late = LateRankFact(
-        group=0, ranks=[3], of_ranks=4, last=9, collectives=9, waited_ns=99 * MS, saved_ns=99 * MS, is_bound=False,
-        cause="copies", kernel=None, is_often=True, query="",
-    )  # fmt: skip
-    assert advice(many, [], [], [late], [], (), [fact]) == [step]
-    both = advice(many, [], [], [replace(late, ranks=[1])], [], (), [fact])
-    assert "Look at what rank 1 copies and the others do not." in [given.words for given in both]
 
 
 def test_a_gpu_that_works_in_a_part_of_the_run_alone_is_told(tmp_path):

@@ -1,4 +1,4 @@
-"""The Chrome trace that rocmProfileData makes of its database (tools/rpd2tracing.py): text for every number."""
+"""The Chrome trace that rocmProfileData makes of its database (tools/rpd2tracing): text for every number."""
 
 from reading import Read, write_trace
 

@@ -19,7 +19,8 @@ def saved_us(folder, name):
     """Return what a free host saves of five times: a kernel of 200 us, a call that waits for it and goes on, and a
     kernel of 100 us behind it.
     """
-    calls, launches = [], []
+    calls = []
+    launches = []
     for turn in range(5):
         begin = turn * (FREED + 400)
         calls += [(begin, 5, "cudaLaunchKernel", 2 * turn + 1), (begin + 10, 200 + FREED, name, -1)]
