@@ -52,6 +52,11 @@ MANY_WAITS = 0.25
 """Waits of the host for a device for each launch from which they keep it from launching ahead."""
 AHEAD = 1.0
 """Launches that wait in the queue on average from which the host runs ahead of the device."""
+OF_KIND = dict.fromkeys(WITHIN_DEVICE, "Write results where they are needed: most copies are within a device.") | {
+    BY_KERNEL: "Move less, or keep data in place: most copies and memsets run as kernels.",
+    MEMSET_KIND: "Set less memory, or let the kernel that writes it do so.",
+}
+"""Steps against copies outside compute, by their kind."""
 LITTLE_FILLED = 0.5
 MUCH_TIME = 0.1
 """Share of a device that a kernel fills at most, and of the run that it takes at least, to be worth a step."""
@@ -106,15 +111,16 @@ def advice(
     edges: Sequence[EdgeFact] = (),
 ) -> list[Advice]:
     """Return what to do, the step that wins most first; what the recording needs comes before all."""
-    steps = [Advice(words=RECORD[fault.fault], saved_ns=run.elapsed_ns) for fault in faults if fault.fault in RECORD][
-        :1
-    ]
+    recorded_anew = [RECORD[fault.fault] for fault in faults if fault.fault in RECORD]
+    steps = [Advice(words=words, saved_ns=run.elapsed_ns) for words in recorded_anew[:1]]
     steps += [
         Advice(words=f"{EARLIER}: {elided(fact.detail, LONGEST_DETAIL)} {time(fact.ns)}.", saved_ns=fact.ns)
         for fact in edges
         if fact.detail is not None
     ]
-    steps += [of_late(fact, run) for fact in late[:1] if fact.saved_ns >= NOTICEABLE * run.elapsed_ns]
+    by_copies = {rank for fact in slow_copies for rank in fact.ranks}  # that copies are slow says more of these
+    asked = [fact for fact in late[:1] if fact.cause != "copies" or not by_copies >= {*fact.ranks}]
+    steps += [of_late(fact, run) for fact in asked if fact.saved_ns >= NOTICEABLE * run.elapsed_ns]
     steps += [Advice(words=PEER.format(fact.rank), saved_ns=fact.waited_ns) for fact in peers]
     steps += [Advice(words=f"{_prefetch(run)} {FITTING}", saved_ns=fact.under_ns // run.devices) for fact in migrations]
     steps += [Advice(words=AT_ONCE, saved_ns=fact.working_ns - fact.working_ns // fact.devices) for fact in turns]
@@ -274,12 +280,14 @@ def _against(reason: str, detail: str, lacking: str, run: RunFact) -> tuple[str,
     if detail.startswith(IN_MPI):
         return "Start MPI earlier, without blocking, and compute meanwhile", what
     low = detail.lower()
-    if detail.startswith(LOADER):
-        return "Load data earlier, with more workers or prefetching", what
-    if detail.startswith(COMPILATION):
-        return "Compile before the loop: mark changing sizes as dynamic, or pad inputs to a few sizes", what
-    if detail.startswith(COLLECTION):
-        return "Collect garbage at set steps on all ranks, or exempt what stays (gc.freeze)", what
+    together = " on all ranks" if run.ranks > 1 else ""
+    for begin, step in (
+        (LOADER, "Load data earlier, with more workers or prefetching"),
+        (COMPILATION, "Compile before the loop: mark changing sizes as dynamic, or pad inputs to a few sizes"),
+        (COLLECTION, f"Collect garbage at set steps{together}, or exempt what stays (in Python, gc.freeze)"),
+    ):
+        if detail.startswith(begin):
+            return step, what
     if waits_for_engine(detail):
         return "Queue pictures ahead of the video engine, on a thread of its own", what
     if "zero_grad" in detail:
@@ -308,16 +316,9 @@ def _of_copies(fact: LossFact, run: RunFact, has_late: bool) -> list[Advice]:
         return []
     first = fact.copies[0]
     lost = min(fact.lost_ns // run.devices, first.total_ns // run.devices)
-    if first.kind == BY_KERNEL:
-        return [
-            Advice(words="Move less, or keep data in place: most copies and memsets run as kernels.", saved_ns=lost)
-        ]
-    if first.kind == MEMSET_KIND:
-        return [Advice(words="Set less memory, or let the kernel that writes it do so.", saved_ns=lost)]
-    if first.kind in WITHIN_DEVICE:
-        return [Advice(words="Write results where they are needed: most copies are within a device.", saved_ns=lost)]
-    if first.memory == "managed":
-        return [Advice(words=f"{_prefetch(run)} before it is used.", saved_ns=lost)]
+    managed = f"{_prefetch(run)} before it is used." if first.memory == "managed" else None
+    if words := OF_KIND.get(first.kind, managed):
+        return [Advice(words=words, saved_ns=lost)]
     gain = fact.gain.saved_ns if fact.gain is not None else lost
     if _is_of_small_copies(fact, run):
         words = f"Gather what goes {first.direction} and copy it at once: {counted(first.copies, 'copy')}"
@@ -369,9 +370,9 @@ def _of_communication(fact: LossFact, run: RunFact, has_late: bool) -> list[Advi
     if overlap < NOTICEABLE * run.elapsed_ns:
         words = "Send fewer or larger messages: there is no compute to hide them behind."
         return [Advice(words=words, saved_ns=fact.gain.saved_ns)]
-    share = percent(min(overlap, fact.gain.saved_ns) / run.recorded_ns)
-    words = f"Overlap collectives with compute: up to {share} of the run."
-    return [Advice(words=words, saved_ns=min(overlap, fact.gain.saved_ns))]
+    won = min(overlap, fact.gain.saved_ns)
+    words = f"Overlap collectives with compute: up to {percent(won / run.recorded_ns)} of the run."
+    return [Advice(words=words, saved_ns=won)]
 
 
 def _of_unfilled(kernel: WorkFact, run: RunFact) -> list[Advice]:

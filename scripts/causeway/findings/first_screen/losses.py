@@ -74,9 +74,9 @@ class CopiesFact:
     direction: str
     total_ns: int
     copies: int
-    bytes: int | None
-    gb_per_s: float | None
-    memory: str | None
+    bytes: int | None = None
+    gb_per_s: float | None = None
+    memory: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +132,8 @@ class LossFact:
     peers_ns : int
         Of this, waiting of sends and receives for their peers.
     overlap_ns : int or None
-        What hiding the loss behind compute could win of the run at most, mean of the devices.
+        What hiding the loss behind compute could win of the run at most: of copies on the device with most of it, of
+        communication the mean of the devices.
     has_unknown_peers : bool
         Of communication: most is sends and receives of unknown size, which may wait for their peers.
     missing_ranks : int
@@ -244,21 +245,16 @@ def _loss(
             gain=gain,
         )
     if part == COPIES:
-        overlap = sum(min(gpu["exposed_memory_ns"], gpu["compute_ns"]) for gpu in breakdown.values()) // run.devices
+        overlap = max(min(gpu["exposed_memory_ns"], gpu["compute_ns"]) for gpu in breakdown.values())
+        overlap = min(overlap, gain.saved_ns) if gain and not gain.at_least else overlap
         apart = _are_apart(tables.folders)
         return LossFact(part=part, lost_ns=lost, copies=_copies(tables), are_apart=apart, overlap_ns=overlap, gain=gain)
     if part == COMMUNICATION:
         exposed = (max(gpu["exposed_communication_ns"] - single_ns // run.devices, 0) for gpu in breakdown.values())
         overlap = sum(map(min, exposed, (gpu["compute_ns"] for gpu in breakdown.values())))
         waited = sum(group["waiting_ns"] for group in tables.stragglers["groups"]) if tables.stragglers else 0
-        missing = next(
-            (
-                issue["count"]
-                for issue in tables.quality["issues"]
-                if issue["kind"] in ("unread_ranks", "one_rank_of_a_job")
-            ),
-            0,
-        )
+        alone = ("unread_ranks", "one_rank_of_a_job")
+        missing = next((issue["count"] for issue in tables.quality["issues"] if issue["kind"] in alone), 0)
         collectives = _collectives(tables, waited)
         all_of_it = sum(gpu["communication_ns"] for gpu in breakdown.values())
         is_exposed = lost >= MOST_EXPOSED * all_of_it  # else what waits may be hidden behind compute
@@ -296,14 +292,8 @@ def _gain(tables: RunTables, run: RunFact, part: str) -> Gain | None:
     # calls that wait in a full queue behind the copies are taken for work of the host
     alone = max((device["exposed_memory_ns"] for device in tables.efficiency["breakdown"].values()), default=0)
     at_least = part == COPIES and row["limited_by"] in ("launch", "host") and saved < 0.9 * alone
-    return Gain(
-        saved_ns=saved,
-        limited_by=row["limited_by"],
-        limited_name=row["limited_name"],
-        at_least=at_least,
-        row=row,
-        columns=columns,
-    )
+    limits = {name: row[name] for name in ("limited_by", "limited_name")}
+    return Gain(saved_ns=saved, at_least=at_least, row=row, columns=columns, **limits)
 
 
 def is_unexplained(reason: str, detail: str) -> bool:
@@ -343,10 +333,11 @@ def _waits(tables: RunTables) -> tuple[str, int] | None:
 
 
 def _copies(tables: RunTables) -> list[CopiesFact]:
-    """Return the copies of each direction, most time first, with the memory that most of their time is of."""
-    memory: Counter[tuple[int, str]] = Counter()
-    for (kind, words, _, _), ns in host_memory(tables.folders).items():
-        memory[kind, words] += ns
+    """Return the copies of each direction, most time first, with the memory that most of their time is of on
+    each device; None where devices differ.
+    """
+    most = sorted(host_memory(tables.folders).items(), key=lambda row: (row[1], row[0]))
+    memory = {(kind, rank, device): words for (kind, words, rank, device), _ in most}
     sums: dict[int, list[Row]] = {}
     for row in tables.efficiency["copies"]:
         sums.setdefault(row["kind"], []).append(row)
@@ -357,7 +348,7 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
         sized = sum(row["sized_ns"] for row in rows)
         is_sized = sized >= MOST_UNKNOWN * ns and kind not in impossible
         size = sum(row["bytes"] or 0 for row in rows) if is_sized else None
-        own = [(ns, words) for (of, words), ns in memory.items() if of == kind]
+        own = {words for (of, _, _), words in memory.items() if of == kind}
         facts.append(
             CopiesFact(
                 kind=kind,
@@ -366,7 +357,7 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
                 copies=sum(row["copies"] for row in rows),
                 bytes=size,
                 gb_per_s=size / sized if size and sized else None,
-                memory=max(own)[1] if own else "managed" if kind in MIGRATIONS else None,
+                memory=own.pop() if len(own) == 1 else "managed" if kind in MIGRATIONS else None,
             )
         )
     facts += [
@@ -375,9 +366,6 @@ def _copies(tables: RunTables) -> list[CopiesFact]:
             direction=row["short_name"],
             total_ns=round(row["value_sum"]),
             copies=row["launches"],
-            bytes=None,
-            gb_per_s=None,
-            memory=None,
         )
         for row in tables.kernels
         if row["class"] == MEMORY_KERNEL

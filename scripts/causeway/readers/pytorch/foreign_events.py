@@ -10,6 +10,9 @@ kernel's name ends in what its launch was given, `gemm[SIMD32 {8; 1; 1} {256; 1;
 
 Ascend's NPUs (torch_npu, msprof): no categories. Each task of a device has a type, and the connection of the call that
 launched it; the collectives stand in processes of their own, without a type. Source: gitee.com/ascend/mstt.
+
+rocmProfileData (`rpd2tracing`): no categories. Operations of a device, whose number is the process, are described by
+their type, markers by their name, and calls of HIP by their arguments. Source: ROCm/rocmProfileData, tools.
 """
 
 import re
@@ -37,6 +40,7 @@ _CALL = re.compile(
 )
 _OF_STREAMS = re.compile(r"EVENT|NOTIFY|WAIT|RECORD|COMMUNICATION|MODEL|PLACE_HOLDER|PROFIL|WRITE_VALUE", re.IGNORECASE)
 """Types of Ascend's tasks that order streams, or repeat a collective."""
+_OF_RPD = re.compile(r"(KernelExecution|Kernel|HIP_OP_DISPATCH)\Z|(Copy)|(Fill|Memset)")
 _SHAPE = re.compile(r"\[SIMD\w{1,9} " + " ".join([r"\{(\d{1,18}); (\d{1,18}); (\d{1,18})\}"] * 2) + r"\]\Z")
 
 
@@ -54,7 +58,7 @@ def turn_foreign(events: Sequence[Event], paddle_categories: Mapping[str, str]) 
         if not isinstance(event.name, str):
             continue
         if event.cat is None:
-            _turn_ascend(event, event.name)
+            (_turn_rpd if mentioned([event.args], b"desc") else _turn_ascend)(event, event.name)
         elif event.cat in (OF_HOST, OF_UNITRACE):
             _turn_unitrace(event, event.name)
         elif event.cat in paddle_categories:
@@ -97,6 +101,15 @@ def _turn_ascend(event: Event, name: str) -> None:
     event.args = msgspec.Raw(
         msgspec.json.encode({"device": -1, "stream": stream, "correlation": args.get("connection_id")})
     )
+
+
+def _turn_rpd(event: Event, name: str) -> None:
+    what = str(all_arguments(event.args).get("desc"))
+    if operation := _OF_RPD.match(what):
+        event.cat = ("kernel", "gpu_memcpy", "gpu_memset")[(operation.lastindex or 1) - 1]
+        event.args = msgspec.Raw(msgspec.json.encode({"device": event.pid, "stream": event.tid}))
+    else:
+        event.cat = "hip_runtime" if name.startswith("hip") else "user_annotation" if name == what else None
 
 
 def _turn_unitrace(event: Event, name: str) -> None:

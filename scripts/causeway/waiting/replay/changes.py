@@ -83,7 +83,7 @@ def changes(graph: Graph, links: Links, plain: Durations, kernel_ns: np.ndarray)
 
         yield _of_work(graph, "collectives_at_best_bandwidth", None, plain, at_best)
     if any(graph.calls.launches[part].any() for _, part in graph.parts(graph.calls_of)):
-        yield from _host(graph, plain)
+        yield from _host(graph, links, plain)
     for code in top_kernels(kernel_ns):
 
         def faster(part: slice, own: np.ndarray, code: int = code) -> np.ndarray:
@@ -129,12 +129,13 @@ def _without_their_calls(graph: Graph, plain: Durations, change: OneChange) -> O
     return replace(change, durations=replace(change.durations, call=calls), naive_ns=naive)
 
 
-def _host(graph: Graph, plain: Durations) -> Iterator[OneChange]:
+def _host(graph: Graph, links: Links, plain: Durations) -> Iterator[OneChange]:
     """Give launches without cost, unless no launch call has a length (of calls that stand for the moment at which work
     was enqueued nothing is known), then a host that takes no time but for what it waits for and what is no time of
     the program: calls of MPI and the profiler's own work.
     """
     array = graph.scratch.array
+    frees = np.array(["Free" in text for text in graph.texts], bool)
     for word in ("launches_free", "host_free"):
         call = array(plain.call.size, np.int64)
         gap = plain.gap if word == "launches_free" else array(plain.gap.size, np.int64)
@@ -148,6 +149,9 @@ def _host(graph: Graph, plain: Durations) -> Iterator[OneChange]:
                 stays = _staying(graph, part, start, start + plain.call[part])
                 call[part] = np.where(graph.calls.scope[part] == NO_SCOPE, stays, 0)
             saved[row] += (plain.call[part] - call[part] + plain.gap[part] - gap[part]).sum()
+            # what only waits may go on for work that is not recorded
+            waits = (links.call_work[part] >= 0) & ~frees[graph.calls.name[part]]
+            call[part] = np.where(waits, plain.call[part], call[part])
         if word == "host_free" or saved.any():
             yield OneChange(
                 word=word, name=None, durations=replace(plain, call=call, gap=gap), naive_ns=int(saved.max())

@@ -245,6 +245,7 @@ def _time_return(c, rank, nodes, bounds, lengths, ranks, new):
     """Write when a call returns that waits, and for which work: that of its scope which it sees end last.
 
     Without work to wait for it takes its own time; of that, where it did wait when measured, at most the usual latency.
+    Where a change shortens its own time, what it does after the work is no longer than that, or than usual.
     """
     s = int64(nodes.scope[c])
     first = s if s >= 0 else ranks.offsets[rank]
@@ -254,12 +255,13 @@ def _time_return(c, rank, nodes, bounds, lengths, ranks, new):
     own = lengths.call_ns[c] if waited < 0 else min(returned - nodes.call_start[c], lengths.returning)
     finish = new.call_start[c] + own
     awaited = int64(-1)
+    most = np.iinfo(np.int64).max if nodes.launches[c] else max(lengths.call_ns[c], lengths.returning)
     moment = seen_until(c, nodes)
     for stream in range(first, stop):
         w = ended_by(moment, ranks.recent[stream, 0], ranks.recent[stream, 1], -1, nodes.end)
         if w < 0 or new.end[w] <= new.call_start[c]:
             continue
-        seen = new.end[w] + _kept(returned - nodes.end[w], w == waited, lengths.returning)
+        seen = new.end[w] + _kept(min(returned - nodes.end[w], most), w == waited, lengths.returning)
         if seen > finish or (seen == finish and w == waited):
             finish = seen
             awaited = w

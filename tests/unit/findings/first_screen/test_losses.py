@@ -175,7 +175,7 @@ def test_a_host_that_runs_ahead_between_its_waits_needs_no_graph(queued, waits, 
         ),
         (
             "garbage collection: collect() in fit/train.py(4): tidy",
-            "Collect garbage at set steps on all ranks, or exempt what stays (gc.freeze):"
+            "Collect garbage at set steps on all ranks, or exempt what stays (in Python, gc.freeze):"
             " garbage collection in fit/train.py(4): tidy 300 ms.",
         ),
         (
