@@ -82,13 +82,15 @@ class MixFact:
 @dataclass(frozen=True, kw_only=True)
 class ComparedTables:
     """What is said of two tables: settings, kernels that changed, those with most time first, number of all, what those
-    that did not change take less or more, and the mix.
+    that did not change take less or more, the mix, and the kernels of one table `alone` that hold a hundredth of its
+    time, which each takes in both, ns, the largest first.
     """
 
     columns: Sequence[str]
     kernels: Sequence[KernelChange]
     others: Sequence[KernelChange]
     mixes: Sequence[MixFact]
+    alone: Sequence[tuple[str, float, float]] = ()
 
 
 def compared_tables(document: Row, rows: Sequence[Row], table: str) -> ComparedTables | None:
@@ -137,7 +139,18 @@ def compared_tables(document: Row, rows: Sequence[Row], table: str) -> ComparedT
         kernels=[kernel for _, kernel in kernels if kernel.is_changed],
         others=[kernel for _, kernel in kernels if not kernel.is_changed],
         mixes=_mixes(settings["values"]),
+        alone=_of_one_alone(document["decomposition"]),
     )
+
+
+def _of_one_alone(decomposition: Sequence[Row]) -> list[tuple[str, float, float]]:
+    """Return the kernels of one side alone with a hundredth of its time, and their times on both, ns."""
+    whole = {side: sum(row[side] for row in decomposition) for side in ("baseline_ns", "candidate_ns")}
+    ends = [
+        (row["kernel"], row["baseline_ns"], row["candidate_ns"]) for row in decomposition if row["match"] in (NEW, GONE)
+    ]
+    told = [each for each in ends if any(ns > NOTICEABLE * of for ns, of in zip(each[1:], whole.values(), strict=True))]
+    return sorted(told, key=lambda each: (-max(each[1:]), each[0]))
 
 
 def is_kernel(row: Row) -> bool:

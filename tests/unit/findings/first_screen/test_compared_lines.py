@@ -10,10 +10,11 @@ from first_screen_samples import MS, tables
 from causeway.core.codes import NO_CALLS
 from causeway.findings.first_screen import compared
 from causeway.findings.first_screen.compared import Amount, PairSide, compared_runs, of_comparison
-from causeway.findings.first_screen.compared_kernels import kernels_by_name, launch_ratio
+from causeway.findings.first_screen.compared_kernels import compared_tables, kernels_by_name, launch_ratio
 from causeway.findings.first_screen.facts import DatasetFacts
 from causeway.findings.first_screen.plan import plan_of_pair
 from causeway.findings.first_screen.run_facts import COPIES
+from causeway.findings.first_screen.words import pair_words
 
 
 def lines_of(sides=None, **changes):
@@ -540,3 +541,17 @@ def test_the_ratio_of_launches_is_that_of_most_of_the_time(times, ratio):
         for launches, ns in zip((20, 30, 40), times, strict=False)
     ]
     assert launch_ratio(rows) == ratio
+
+
+def test_kernels_of_one_table_alone_are_told_with_their_time():
+    ends = {"gemm": ("exact", 2e9, 2e9), "copy": ("gone", 12e7, 0), "norm": ("new", 0, 5e7), "tiny": ("new", 0, 1e6)}
+    rows = [
+        {"kernel": name, "match": match, "baseline_ns": before, "candidate_ns": after}
+        for name, (match, before, after) in ends.items()
+    ]
+    document = {"settings": {"columns": [], "values": []}, "quantiles": [], "decomposition": rows}
+    fact = compared_tables(document, [], "comparison.parquet")
+    assert [line for line, _ in pair_words.of_tables(fact)] == [
+        "copy: 120 ms before, no rows after.",
+        "norm: no rows before, 50 ms after.",
+    ]
