@@ -90,7 +90,7 @@ class ComparedTables:
     kernels: Sequence[KernelChange]
     others: Sequence[KernelChange]
     mixes: Sequence[MixFact]
-    alone: Sequence[tuple[str, float, float]] = ()
+    alone: Sequence[tuple[str, int, int]] = ()
 
 
 def compared_tables(document: Row, rows: Sequence[Row], table: str) -> ComparedTables | None:
@@ -143,7 +143,7 @@ def compared_tables(document: Row, rows: Sequence[Row], table: str) -> ComparedT
     )
 
 
-def _of_one_alone(decomposition: Sequence[Row]) -> list[tuple[str, float, float]]:
+def _of_one_alone(decomposition: Sequence[Row]) -> list[tuple[str, int, int]]:
     """Return the kernels of one side alone with a hundredth of its time, and their times on both, ns."""
     whole = {side: sum(row[side] for row in decomposition) for side in ("baseline_ns", "candidate_ns")}
     ends = [
