@@ -48,9 +48,9 @@ def of_tables(fact: ComparedTables) -> list[tuple[str, str | None]]:
         names = "" if len(fact.others) == 1 else f", of {count(len(fact.others))} kernels, {_name(first)} most"
         times = f"{pair('median', *first.median)}, {pair('p99', *first.p99)}"
         lines.append((f"No change beyond noise{names}: {changes}{equal}; {times}.", first.query))
-    for kernel, *ends in fact.alone[:MOST_KERNELS]:
+    for name, *ends in fact.alone[:MOST_KERNELS]:
         before, after = (time(ns) if ns else "no rows" for ns in ends)
-        lines.append((f"{elided(kernel_words(kernel), LONGEST)}: {before} before, {after} after.", None))
+        lines.append((f"{elided(kernel_words(name), LONGEST)}: {before} before, {after} after.", None))
     if len(fact.alone) > MOST_KERNELS:
         lines.append((f"{counted(len(fact.alone) - MOST_KERNELS, 'further kernel')} in one table alone.", None))
     return [*lines, *((_of_mix(mix), None) for mix in fact.mixes)]
