@@ -34,6 +34,10 @@ LARGEST_BLOCK_BYTES = 1 << 34
 columns of one Arrow batch end at 2**31 bytes (arrow.apache.org/docs/format/Columnar.html), and this is eight of
 them.
 """
+_OF_DUCKDB = re.compile(
+    r"bad allocation|Cannot allocate memory|No space left on device|Disk quota exceeded|Too many open files"
+)
+"""What DuckDB, whose errors have no numbers, says of the machine; its own bound of memory is none of it."""
 _BLOCK = re.compile(r"(?:malloc|realloc|allocat\w*)\D{0,20}size (\d+)")
 
 
@@ -64,6 +68,8 @@ def is_of_the_machine(error: BaseException) -> bool:
         code = getattr(error, "sqlite_errorcode", None) or 0
         # a read that ends early is a file that was cut
         return code & 0xFF in SQLITE_ERRORS and code != sqlite3.SQLITE_IOERR_SHORT_READ
+    if type(error).__module__.endswith("duckdb"):
+        return _OF_DUCKDB.search(str(error)) is not None
     return _is_of_the_compiler(error) or (isinstance(error, RuntimeError) and "start new thread" in str(error))
 
 
@@ -134,10 +140,10 @@ def sentence(fault: BaseException, what: str = "the job") -> str:
         reason = f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"
         if fault.filename:
             reason += f": {os.fsdecode(fault.filename)}"
-    elif isinstance(fault, MemoryError):
+    elif isinstance(fault, MemoryError) or "allocat" in str(fault):
         reason = "too little memory"
     else:
-        reason = str(fault) or type(fault).__name__
+        reason = str(fault).partition("\n")[0] or type(fault).__name__
     return f"the machine stopped {what}: {reason}. Nothing was recorded; mend that and run the same command again."
 
 

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -30,6 +31,8 @@ OF_THE_MACHINE = [
     pa.ArrowMemoryError(f"malloc of size {2**34 - 1} failed"),
     OSError("libx.so: failed to map segment from shared object"),
     RuntimeError("can't start new thread"),
+    duckdb.OutOfMemoryException("Failed to allocate block of 262144 bytes (bad allocation)\n\nPossible solutions:\n* "),
+    duckdb.IOException('IO Error: Could not write file ".tmp/duckdb_temp": No space left on device'),
 ]  # fmt: skip
 OF_THE_EXPORT = [
     OSError("Corrupt Lz4 compressed data."),
@@ -42,6 +45,8 @@ OF_THE_EXPORT = [
     RuntimeError("generator raised StopIteration"),
     ValueError("not a number"),
     EOFError(),
+    duckdb.OutOfMemoryException("could not allocate block of size 256.0 KiB (243.9 MiB/244.1 MiB used)"),
+    duckdb.IOException("IO Error: No magic bytes found at end of file 'x.parquet'"),
 ]
 
 
