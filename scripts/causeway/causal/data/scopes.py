@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import os
 import tempfile
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -212,8 +211,9 @@ class PackedFeatures:
 
     def __init__(self, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
         self._schema = schema
-        self._parts: dict[str, list[tuple[int, int]]] = {}  # sizes and positions in the file
-        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed with this object
+        self._parts: dict[str, list[tuple[int, int]]] = {}  # starts and sizes in the file
+        # buffered: a raw file may write or read a part of what it is asked for
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
         weakref.finalize(self, self._file.close)
         options = pa.ipc.IpcWriteOptions(compression="zstd")
         for table in tables:
@@ -221,7 +221,7 @@ class PackedFeatures:
                 sink = pa.BufferOutputStream()
                 with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
                     writer.write_table(of_kernel(table, kernel).combine_chunks())
-                self._parts.setdefault(kernel, []).append((sink.tell(), self._file.tell()))
+                self._parts.setdefault(kernel, []).append((self._file.tell(), sink.tell()))
                 self._file.write(sink.getvalue())
 
     def taken(self, kernel: str) -> pa.Table:
@@ -232,8 +232,11 @@ class PackedFeatures:
         Table
             All columns of the schema, rows in their order; without rows for a kernel that has none or was taken.
         """
-        parts = [os.pread(self._file.fileno(), *part) for part in self._parts.pop(kernel, [])]
-        return pa.concat_tables([self._schema.empty_table(), *(pa.ipc.open_stream(part).read_all() for part in parts)])
+        parts = []
+        for start, size in self._parts.pop(kernel, []):
+            self._file.seek(start)
+            parts.append(pa.ipc.open_stream(self._file.read(size)).read_all())
+        return pa.concat_tables([self._schema.empty_table(), *parts])
 
 
 def in_time_order(table: pa.Table) -> pa.Table:
