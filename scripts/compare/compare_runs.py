@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from causeway.causal.models.run_changes import attributed_changes
 from causeway.comparison.compare import run
+from causeway.comparison.runs.settings import common_causes
 from causeway.core.logs import failing_clearly
 
 if TYPE_CHECKING:
@@ -16,11 +17,12 @@ if TYPE_CHECKING:
 def main(job) -> None:
     with failing_clearly(job.log[0]):
         given = job.params
+        causes = common_causes(given.causes)
         run(
             given.sides,
             given.folders,
             given.efficiency,
-            given.causes,
+            causes,
             given.replays,
             given.choices,
             job.output.comparison,
@@ -28,7 +30,7 @@ def main(job) -> None:
             given.steps,
             attribute=partial(
                 attributed_changes,
-                causes=given.causes,
+                causes=causes,
                 seed=given.choices["seed"],
                 confidence=given.choices["confidence"],
             ),

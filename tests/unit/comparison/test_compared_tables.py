@@ -8,9 +8,9 @@ import pytest
 
 from causeway.comparison.compare import run
 from causeway.comparison.runs.launches import Launches
-from causeway.comparison.runs.settings import any_unit, common_settings, common_time
+from causeway.comparison.runs.settings import common_causes, common_settings, common_time
 from causeway.core.errors import NotComparableError
-from causeway.core.tables import read_json, read_table
+from causeway.core.tables import SCHEMAS, read_json, read_table, write_table
 from comparison_runs import CHOICES
 from variability_tables import write_export
 
@@ -146,7 +146,7 @@ def test_tables_are_compared_by_one_column(tmp_path, before, after):
     document, rows = compared(tmp_path, *tables)
     (kernel,) = (row for row in rows if row["level"] == "kernel" and row["metric"] == "time_per_launch")
     assert kernel["candidate_value"] == kernel["baseline_value"] < 1e6
-    assert common_time([[tables[0]], [tables[1]]]) == any_unit("gpu_us")
+    assert common_time([[tables[0]], [tables[1]]]) == "gpu_us"
     assert document["settings"]["columns"] == ["rows"]
 
 
@@ -164,6 +164,37 @@ def test_a_time_in_another_unit_is_the_same_column(tmp_path):
     (kernel,) = (row for row in rows if row["level"] == "kernel" and row["metric"] == "time_per_launch")
     assert abs(kernel["change_percent"]) < 0.01
     assert kernel["candidate_value"] == pytest.approx(kernel["baseline_value"], rel=1e-4)
+
+
+def test_a_name_in_common_goes_before_the_same_column_in_another_unit(tmp_path, monkeypatch):
+    """`total_s` of one table was compared with `total_ms` of the other, though both had `total_ms`: -100 %."""
+    columns = {tmp_path / "a": ["total_s", "total_ms"], tmp_path / "b": ["total_ms"]}
+    monkeypatch.setattr("causeway.comparison.runs.settings.time_columns", columns.get)
+    runs = [[folder] for folder in columns]
+    assert common_time(runs) == "total_ms"
+    columns |= {tmp_path / "b": ["total_us"]}  # which of the two it is, no name tells
+    assert common_time(runs) == ""
+
+
+def test_causes_are_compared_of_what_both_runs_measured(tmp_path):
+    """Of `latency_us` and `latency_ms` all causes were told as gone and as appeared, and none of a change's parts."""
+    rows_of_a = {"latency_us": 1, "latency_ms": 0, "host_s": 1}
+    measured = {"a": rows_of_a, "b": {"latency_us": 0, "latency_ms": 1, "host_s": 0}}
+    causes = []
+    for run_name, rows in measured.items():
+        causes.append({})
+        for target, n in rows.items():
+            folder = tmp_path / run_name / target
+            folder.mkdir(parents=True)
+            schema = SCHEMAS["kernel_summary"]
+            values = {field.name: "x" if field.type == pa.string() else 1 for field in schema}
+            row = {field.name: [] if pa.types.is_list(field.type) else values[field.name] for field in schema}
+            write_table(pa.Table.from_pylist([row] * n, schema), folder / "kernels.parquet", "kernel_summary")
+            causes[-1][target] = str(folder / "causal" / "dataset" / "contributions.parquet")
+    before, after = common_causes(causes)
+    assert (list(before), list(after)) == (["latency_ms"], ["latency_ms"])
+    assert "a/latency_us" in before["latency_ms"].as_posix()
+    assert "b/latency_ms" in after["latency_ms"].as_posix()
 
 
 def test_tables_without_a_time_in_common_are_not_compared(tmp_path):

@@ -405,7 +405,7 @@ def _source(folder: Path, time: str | None) -> tuple[str, list[str]] | None:
         return None
     with open_table(path, "counters") as file:
         schema = file.schema_arrow
-    measured = next((name for name in time_columns(folder) if time in (None, any_unit(name))), None)
+    measured = next((name for name in time_columns(folder) if time in (None, name, any_unit(name))), None)
     if GPU_TIME in schema.names and unit_of(schema.field(GPU_TIME)) in UNITS:
         measured = GPU_TIME
     return None if measured is None else ("counters", ["configuration", "rank", measured])

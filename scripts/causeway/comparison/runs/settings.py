@@ -52,13 +52,16 @@ def time_columns(folder: str | Path) -> list[str]:
 
 
 def common_time(runs: Iterable[Iterable[str | Path]]) -> str:
-    """Return of the first such column that all plain tables of some runs have, in whatever unit, what `any_unit` gives;
-    "" where none is.
+    """Return the first such column that all plain tables of some runs have; else, of the first that each has once, in
+    whatever unit, what `any_unit` gives; "" where none is.
     """
-    times = [
-        list(map(any_unit, columns)) for folders in runs for folder in folders if (columns := time_columns(folder))
-    ]
-    return next((name for name in chain(*times[:1]) if all(name in columns for columns in times)), "")
+    times = [columns for folders in runs for folder in folders if (columns := time_columns(folder))]
+    for called in (str, any_unit):
+        names = [list(map(called, columns)) for columns in times]
+        for name in chain(*names[:1]):
+            if all(own.count(name) == 1 for own in names):
+                return name
+    return ""
 
 
 def any_unit(name: str) -> str:
@@ -68,6 +71,22 @@ def any_unit(name: str) -> str:
     ('latency_*', 'median_*', '*')
     """
     return TIME_WORD.sub("*", name)
+
+
+def common_causes(causes: Sequence[Mapping[str, str]]) -> list[dict[str, Path]]:
+    """Return the contributions of two runs by target, of those that both measured: a column in two units (`any_unit`)
+    by its name in the second run.
+    """
+    sides = [{target: Path(path) for target, path in side.items() if _is_measured(path)} for side in causes]
+    names = {target: target for target in sides[0] if target in sides[1]}
+    first, second = ({any_unit(target): target for target in side if target not in names} for side in sides)
+    names |= {target: second[column] for column, target in first.items() if column in second}
+    return [{name: sides[0][own] for own, name in names.items()}, {name: sides[1][name] for name in names.values()}]
+
+
+def _is_measured(contributions: str | Path) -> bool:
+    with open_table(Path(contributions).parents[2] / "kernels.parquet", "kernel_summary") as file:
+        return file.metadata.num_rows > 0
 
 
 def common_settings(folders: Mapping[str, Sequence[str | Path]]) -> Settings:

@@ -521,7 +521,7 @@ def _of_same_work(change: ChangeFact, fact: ComparedRuns) -> str:
         return f"As far as it is the same work, kernels take {percent}{launches}; {fact.other_work}"
     noise = _noise(change)
     alike = ", all kernels alike" if fact.is_alike and noise and change.verdict != SAME else ""
-    return f"{change.what} take {percent}{_numbers(fact.launches, ' of them')}{alike}{noise}"
+    return f"{change.what} take {percent}{_numbers(fact.launches, ' launches in all')}{alike}{noise}"
 
 
 def _named(fact: ComparedRuns, name: str) -> str:

@@ -1,7 +1,9 @@
 """Rows and columns of a scope, and the entry scripts on small tables of features."""
 
 import collections
+import io
 import json
+import tempfile
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +19,7 @@ from causeway.causal.data.scopes import (
     in_time_order,
     kernels_that_matter,
     observations_of,
+    of_kernel,
     pooled,
     read_features,
     row_blocks,
@@ -307,3 +310,29 @@ def test_packed_features_hold_the_chosen_blocks_alone_and_give_each_kernel_once(
     assert packed.taken("k0").equals(read_features(path, chosen), check_metadata=True)
     assert packed.taken("k0").num_rows == 0
     assert packed.taken("k1").num_rows == 0
+
+
+class HalfFile(io.FileIO):
+    """A file of the system as it may be: it writes and reads a part of what it is asked for."""
+
+    def write(self, data):
+        return super().write(memoryview(data)[:1000])
+
+    def readinto(self, buffer):
+        return super().readinto(memoryview(buffer)[:1000])
+
+
+def test_packed_features_are_whole_where_the_system_writes_and_reads_in_parts(tmp_path, monkeypatch):
+    """What did not fit on a disk was left out without a word, as was what one call of the system does not write."""
+    path = write_features(tmp_path / "features.parquet", *features_table([make_table(1), make_table(2)]))
+
+    def temporary_file(mode="w+b", buffering=-1):
+        raw = HalfFile(tmp_path / "packed", mode)
+        return io.BufferedRandom(raw) if buffering else raw
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", temporary_file)
+    blocks = row_blocks(path)
+    with open_table(path, "features") as file:
+        packed = PackedFeatures(file.schema_arrow, chosen_rows(file, blocks))
+    for kernel in ("k1", "k0"):
+        assert packed.taken(kernel).equals(of_kernel(read_features(path, blocks), kernel))

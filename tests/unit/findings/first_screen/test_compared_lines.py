@@ -62,7 +62,7 @@ def test_a_comparison_says_the_step_first_then_the_run_and_idle_time_with_its_re
     assert step == "Median step 16.7 ms to 19.3 ms (+15.5 %)."
     assert whole == "Run 928 ms to 747 ms (−19.5 %)."
     assert waits == "Idle, all GPUs 274 ms to 77 ms (−72.0 %): data loader 184 ms to 0."
-    assert launches == "The same launches take +2.3 %, 100 to 90 of them."
+    assert launches == "The same launches take +2.3 %, 100 to 90 launches in all."
     assert rest.startswith("One run each")
 
 
@@ -506,7 +506,8 @@ def test_of_equal_tables_that_nothing_changed_is_told():
         settings=settings_of(("rows", "64", 500, 510), ("rows", "4096", 500, 490)),
         quantiles=[quantiles((100, 100), (110, 111), "fft"), quantiles((100, 100), (110, 111), "copy")],
     )
-    rows = [kernel_row("fft", 100.0, 100.2, low_percent=-0.3, high_percent=0.7), kernel_row("copy", 50.0, 50.0)]
+    more = {"baseline_total_ns": 100.0, "candidate_total_ns": 900.0}  # by its launches alone
+    rows = [kernel_row("fft", 100.0, 100.2, low_percent=-0.3, high_percent=0.7), kernel_row("copy", 50.0, 50.0) | more]
     assert said_of(document, rows) == [
         "No change beyond noise, of 2 kernels, fft most: +0.20 % [−0.30, +0.70] with equal rows; median 100 ns to 100 ns, p99"
         " 110 ns to 111 ns."

@@ -43,7 +43,7 @@ def of_tables(fact: ComparedTables) -> list[tuple[str, str | None]]:
     if fact.kernels and fact.others:
         lines.append((f"{counted(len(fact.others), 'other kernel')}: no change beyond noise.", None))
     elif fact.others:
-        first = fact.others[0]
+        first = max(fact.others, key=lambda kernel: abs(kernel.percent or 0.0))
         changes = changed_by(first.percent, first.low, first.high)
         names = "" if len(fact.others) == 1 else f", of {count(len(fact.others))} kernels, {_name(first)} most"
         times = f"{pair('median', *first.median)}, {pair('p99', *first.p99)}"
