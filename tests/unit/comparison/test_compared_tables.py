@@ -178,8 +178,9 @@ def test_a_name_in_common_goes_before_the_same_column_in_another_unit(tmp_path, 
 
 def test_causes_are_compared_of_what_both_runs_measured(tmp_path):
     """Of `latency_us` and `latency_ms` all causes were told as gone and as appeared, and none of a change's parts."""
-    rows_of_a = {"latency_us": 1, "latency_ms": 0, "host_s": 1}
-    measured = {"a": rows_of_a, "b": {"latency_us": 0, "latency_ms": 1, "host_s": 0}}
+    rows_of_a = {"latency_us": 1, "latency_ms": 0, "host_s": 1, "total_s": 1, "total_us": 1, "total_ms": 0}
+    rows_of_b = {"latency_us": 0, "latency_ms": 1, "host_s": 0, "total_s": 0, "total_us": 0, "total_ms": 1}
+    measured = {"a": rows_of_a, "b": rows_of_b}
     causes = []
     for run_name, rows in measured.items():
         causes.append({})
