@@ -30,7 +30,6 @@ def main(job) -> None:
             given.steps,
             attribute=partial(
                 attributed_changes,
-                causes=causes,
                 seed=given.choices["seed"],
                 confidence=given.choices["confidence"],
             ),

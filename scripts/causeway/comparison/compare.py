@@ -27,7 +27,7 @@ from causeway.comparison.runs.launch_inputs import has_messages, inputs_by_kerne
 from causeway.comparison.runs.matching import Match, match_kernels, pairs_in
 from causeway.comparison.runs.recordings import Shared, same_ranks, shared_by
 from causeway.comparison.runs.run_totals import Run, measure
-from causeway.comparison.runs.settings import common_settings, common_time
+from causeway.comparison.runs.settings import any_unit, common_settings, common_time
 from causeway.comparison.sides import Side
 from causeway.core.errors import CausewayError, NotComparableError
 from causeway.core.formatting import name_in_sentence
@@ -79,7 +79,7 @@ def run(
     out_json: str | Path,
     out_table: str | Path,
     steps: Mapping[str, str] | None = None,
-    attribute: Callable[[Sequence[Mapping]], dict | None] | None = None,
+    attribute: Callable[[Sequence[Mapping], Sequence[Mapping]], dict | None] | None = None,
 ) -> None:
     """Write `comparison.json` and `comparison.parquet`; where there is nothing to compare, that and why.
 
@@ -100,7 +100,8 @@ def run(
     steps : mapping of str to path, optional
         `steps.parquet` by dataset, of those that have one.
     attribute : callable, optional
-        Gives from the rows of the table what the changes of kernels came with, for the document.
+        Gives from the rows of the table, and the `causes` of what these compare, what the changes of kernels came with,
+        for the document.
 
     Raises
     ------
@@ -136,7 +137,8 @@ def run(
             (baseline.kernels.names[own], candidate.kernels.names[other]) for own, other in pairs_in(matches).items()
         ]
         document["counters"] = kernel_counters(means, kernel_names)
-        document["attributions"] = attribute(rows) if attribute and all(causes) else None
+        causes_of_time = [{name: side[name] for name in side if time in ("", name, any_unit(name))} for side in causes]
+        document["attributions"] = attribute(rows, causes_of_time) if attribute and all(causes_of_time) else None
         LOG.info("%s", document["verdicts"])
     write_json(document, out_json, "comparison")
     table = pa.Table.from_pylist(rows, schema=SCHEMAS["comparison"])

@@ -195,9 +195,8 @@ def compare_groups(
         ]
         least = typical_floor([(estimate.floor, weight) for estimate, weight in weights if estimate is not None])
         for level, judged in kept.items():
-            own = (
-                level in ("run", "rank") and metric == "time_per_launch"
-            )  # sums over many kernels are steadier than any of them
+            # sums over many kernels are steadier than any of them
+            own = level in ("run", "rank") and metric == "time_per_launch"
             with_metric = [judgement for judgement in judged if metric in judgement.estimates]
             chosen = choices if metric == "time_per_launch" else choices.of_variability()
             rows += _judged_rows(with_metric, metric, None if own else least, chosen, grouping)

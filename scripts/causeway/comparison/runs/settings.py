@@ -75,12 +75,14 @@ def any_unit(name: str) -> str:
 
 def common_causes(causes: Sequence[Mapping[str, str]]) -> list[dict[str, Path]]:
     """Return the contributions of two runs by target, of those that both measured: a column in two units (`any_unit`)
-    by its name in the second run.
+    by its name in the second run; none where several columns may be it.
     """
     sides = [{target: Path(path) for target, path in side.items() if _is_measured(path)} for side in causes]
     names = {target: target for target in sides[0] if target in sides[1]}
-    first, second = ({any_unit(target): target for target in side if target not in names} for side in sides)
-    names |= {target: second[column] for column, target in first.items() if column in second}
+    for target in sides[0]:
+        same = [[other for other in side if any_unit(other) == any_unit(target)] for side in sides]
+        if target not in names and len(same[0]) == len(same[1]) == 1:
+            names[target] = same[1][0]
     return [{name: sides[0][own] for own, name in names.items()}, {name: sides[1][name] for name in names.values()}]
 
 
