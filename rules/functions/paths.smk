@@ -133,9 +133,3 @@ def each_dataset(pattern):
 def every_table_folder():
     """Return the folders of tables of all exports, in the sheet's order."""
     return [f"results/{dataset}/tables/{export}" for dataset, export in EXPORTS]
-
-
-def draft_causes(wildcards):
-    """Return the uncorrected results of the batches of kernels of a dataset and target."""
-    folder = f"results/{wildcards.dataset}/{wildcards.target}/causal/drafts"
-    return [f"{folder}/{batch}.json" for batch in range(config["causes"]["batches"])]

@@ -59,7 +59,7 @@ DOCUMENTS = (
 )
 """What every search writes into the folder `causal` of its target; kernels have folders like that of the dataset."""
 
-DRAFTS = "causal/drafts"
+DRAFTS = "causal/.drafts"
 """Folder of what was found in each scope of a target, not yet corrected for the number of kernels."""
 
 AS_PUBLISHED = "as_published.parquet"

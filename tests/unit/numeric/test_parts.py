@@ -104,6 +104,25 @@ def test_a_part_that_fails_takes_only_those_along_that_need_it(step):
     assert done == ["first", "last"]
 
 
+@pytest.mark.usefixtures("step")
+def test_what_lies_in_a_hidden_folder_is_not_put_back():
+    names = [Path("results", folder, "a") for folder in (".drafts", "folder")]
+
+    def work():
+        for path in names:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("a")
+
+    with Parts(code=["code"]) as parts:
+        parts.do("both", work, [path.parent for path in names], [])
+    shutil.rmtree("results")
+    put_back()
+    assert [path.exists() for path in names] == [False, True]
+    with Parts(code=["code"]) as parts:
+        parts.do("both", pytest.fail, [path.parent for path in names], [])
+    assert [path.exists() for path in names] == [True, True], "the step itself has all of it"
+
+
 def test_results_count_as_later_than_every_input_of_their_step(step):
     run, _ = step
     run()

@@ -119,12 +119,13 @@ def count_as_made(part: Part, digest: str) -> None:
 
 def put_back() -> None:
     """Put back what finished parts of failed steps have written and Snakemake has removed, so that results at hand
-    can be read although their step failed. The next run checks them as after a kill.
+    can be read although their step failed. The next run checks them as after a kill. What lies in a hidden folder is
+    for the step alone.
     """
     for record in FINISHED.glob(f"*/{RECORD}"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             for number, path in enumerate(map(Path, json.loads(record.read_text(encoding="utf-8"))["files"])):
-                if not path.exists():
+                if not path.exists() and not path.parent.name.startswith("."):
                     path.parent.mkdir(parents=True, exist_ok=True)
                     os.link(record.parent / str(number), path)
 
