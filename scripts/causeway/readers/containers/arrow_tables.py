@@ -15,7 +15,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from causeway.core.files.machine_errors import fail_if_of_the_machine
-from causeway.readers.containers.csv_lines import MendedCsv, delimiter_of, has_odd_quotations
+from causeway.readers.containers.csv_lines import MendedCsv, arrow_batches, delimiter_of, has_odd_quotations
 from causeway.readers.containers.parquet_sizes import check_sizes
 
 BATCH_ROWS = 1 << 16
@@ -138,8 +138,8 @@ class CsvTable(ArrowTable):
             passed_over.append(row.number)
             return "skip"
 
-        reader = pa_csv.open_csv(
-            self.path if mended is None else pa.PythonFile(mended, "r"),
+        reader = arrow_batches(
+            mended or self.path,
             pa_csv.ReadOptions(use_threads=False, block_size=CSV_BLOCK),
             pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=pass_over),
             pa_csv.ConvertOptions(

@@ -28,7 +28,7 @@ from causeway.core.files.machine_errors import fail_if_of_the_machine
 from causeway.readers.common.constants import MOST_COLUMNS
 from causeway.readers.common.files import NO_ROWS, are_json_lines, head_of, json_rows
 from causeway.readers.common.kernel_names import clean_text
-from causeway.readers.containers.csv_lines import MendedCsv, has_odd_quotations
+from causeway.readers.containers.csv_lines import MendedCsv, arrow_batches, has_odd_quotations
 from causeway.readers.containers.parquet_sizes import check_sizes
 
 BLOCK_BYTES = 8 << 20
@@ -118,15 +118,11 @@ class PlainCsv:
         self.bad = 0
         mended = None if self._is_plain else MendedCsv(self.path, self.delimiter, len(self.columns))
         try:
-            yield from pacsv.open_csv(
-                self.path if mended is None else pa.PythonFile(mended, "r"),
-                read_options=pacsv.ReadOptions(
-                    use_threads=False, block_size=BLOCK_BYTES, column_names=names, skip_rows=self._above
-                ),
-                parse_options=pacsv.ParseOptions(
-                    delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=self._skip
-                ),
-                convert_options=pacsv.ConvertOptions(
+            yield from arrow_batches(
+                mended or self.path,
+                pacsv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, column_names=names, skip_rows=self._above),
+                pacsv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, invalid_row_handler=self._skip),
+                pacsv.ConvertOptions(
                     column_types=types,
                     check_utf8=False,
                     strings_can_be_null=False,

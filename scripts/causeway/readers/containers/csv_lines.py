@@ -7,11 +7,17 @@ import csv
 import io
 import json
 import re
+import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from causeway.core.errors import ExportError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LINE_CHARS = 4 << 20
 BLOCK_BYTES = 8 << 20
@@ -229,13 +235,24 @@ class MendedCsv(io.RawIOBase):
         self.lines = MendedLines(iter(lambda: self._text.readline(LONGEST_LINE), ""), delimiter, width)
         self._given = iter(self.lines)
         self._rest = b""
+        self._reading = threading.Lock()
+        self._is_over = False
 
     def readable(self) -> bool:
         """Return True."""
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Return up to `size` bytes, all that are left if it is negative."""
+        """Return up to `size` bytes, all that are left if it is negative; none after `end`."""
+        with self._reading:
+            return b"" if self._is_over else self._read(size)
+
+    def end(self) -> None:
+        """Wait for the read of another thread, and let no further one give anything."""
+        with self._reading:
+            self._is_over = True
+
+    def _read(self, size: int) -> bytes:
         parts = [self._rest]
         length = len(self._rest)
         while size < 0 or length < size:
@@ -253,6 +270,39 @@ class MendedCsv(io.RawIOBase):
         """Close the file."""
         self._text.close()
         super().close()
+
+
+def arrow_batches(source: Path | MendedCsv, *options: object) -> Iterator["pa.RecordBatch"]:
+    """Give the rows of a CSV file in batches, with columns as Arrow's options ask for them.
+
+    Arrow reads ahead in a thread of its own. One that still runs Python when the process ends aborts it, so a mended
+    file is read no further than its batches are taken.
+
+    Parameters
+    ----------
+    source : Path or MendedCsv
+    options : ReadOptions, ParseOptions, ConvertOptions
+        Of `pyarrow.csv`.
+
+    Raises
+    ------
+    ArrowInvalid
+        If the file cannot be split into rows and columns.
+    """
+    import pyarrow as pa
+    from pyarrow import csv as pa_csv
+
+    if isinstance(source, Path):
+        yield from pa_csv.open_csv(source, *options)
+        return
+    reader: Iterable[pa.RecordBatch] = ()
+    try:
+        reader = pa_csv.open_csv(pa.PythonFile(source, "r"), *options)
+        yield from reader
+    finally:
+        source.end()
+        with suppress(pa.ArrowInvalid):
+            deque(reader, maxlen=0)  # what was read ahead
 
 
 class PrintedTables:

@@ -2,12 +2,16 @@
 
 import csv
 import io
+import os
+import subprocess
+import sys
 
 import pytest
 from layouts import LAYOUTS
 from reading import Read
 
 from causeway.readers.containers.csv_lines import MOST_LINES, MendedLines
+from support import ROOT
 
 ROWS = 2000
 OPENS = 500
@@ -149,3 +153,36 @@ def test_a_text_of_many_lines_that_are_no_rows_is_one_cell():
     lines = MendedLines(iter(io.StringIO(text, newline="")), ",", 2)
     assert list(csv.reader(lines)) == list(csv.reader(io.StringIO(text, newline="")))
     assert lines.left_out == 0
+
+
+STOPPED = """
+import sys, time
+from pathlib import Path
+from pyarrow.csv import ReadOptions
+from causeway.readers.containers.csv_lines import MendedCsv, arrow_batches
+
+class Slow(MendedCsv):
+    reads = 0
+
+    def read(self, size=-1):
+        time.sleep(0.3 if self.reads else 0)
+        self.reads += 1
+        return super().read(size)
+
+try:
+    for batch in arrow_batches(Slow(Path(sys.argv[1]), ",", 2), ReadOptions(use_threads=False, block_size=1 << 16)):
+        raise ValueError
+except ValueError:
+    print(batch.num_rows > 0)
+"""
+
+
+def test_a_file_that_is_read_no_further_does_not_abort_the_process(tmp_path):
+    """Arrow reads the next block meanwhile, in a thread that runs Python."""
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1,2\n" * 200_000, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "scripts")}
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED, path], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
