@@ -21,6 +21,7 @@ PACKAGES = {
     "causallearn": "causal-learn",
     "dp_accounting": "dp-accounting",
     "sklearn": "scikit-learn",
+    "jsonschema_rs": "jsonschema-rs",
     "yaml": "pyyaml",
 }
 """Names of packages that are imported by another name."""

@@ -306,7 +306,8 @@ def read_table(path: str | Path, name: str, columns: list[str] | None = None) ->
         return _read(path, name, chosen)
     whole = _read_tiny(path, name, state) if state[1] <= TINY_BYTES else None
     if whole is not None:
-        return whole if chosen is None else whole.select([column for column in chosen if column in whole.column_names])
+        present = whole.column_names  # which makes the list anew each time
+        return whole if chosen is None else whole.select([column for column in chosen if column in present])
     table = _read_small(path, name, chosen, state)
     if table.num_rows > STRETCH_ROWS:  # equal rows take next to nothing of a file, but all of their memory
         _read_small.cache_clear()

@@ -13,7 +13,7 @@ from causeway.core.files.whole_files import write_whole
 from causeway.core.installation import workflow_folder
 
 if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
+    from jsonschema_rs import Draft202012Validator
 
 SCHEMA_FOLDER = workflow_folder() / "config" / "schemas"
 ADVICE = "delete it, or the whole folder where a rule writes a folder (such as `tables/{export}`), and run again"
@@ -39,21 +39,23 @@ def write_json(value: object, path: str | Path, schema: str | None = None) -> No
         If a number is NaN or infinite; nothing is written.
     """
     path = Path(path)
+    text = json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
     if schema is not None:
-        _check_document(value, schema, path)
-    write_whole(path, json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
+        _check_document(json.loads(text), schema, path)  # numbers of NumPy are none for the check
+    write_whole(path, text)
 
 
 @cache
 def _validator(schema: str) -> "Draft202012Validator":
-    from jsonschema import Draft202012Validator
+    from jsonschema_rs import Draft202012Validator  # jsonschema takes 20 times as long, and 85 ms more to start
 
     return Draft202012Validator(json.loads((SCHEMA_FOLDER / f"{schema}.schema.json").read_text(encoding="utf-8")))
 
 
 def _check_document(value: object, schema: str, path: Path, advice: str = "") -> None:
     for error in _validator(schema).iter_errors(value):
-        raise TableError(f"{path}: does not fit schema {schema} at {error.json_path}: {error.message[:300]}{advice}")
+        where = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in error.instance_path)
+        raise TableError(f"{path}: does not fit schema {schema} at ${where}: {error.message[:300]}{advice}")
 
 
 def read_json(path: str | Path, schema: str | None = None) -> dict[str, Any]:
