@@ -49,7 +49,7 @@ ReturnToService=2
 SlurmdTimeout={timeout}
 KillWait=5
 MinJobAge=3600
-PartitionName=main Nodes=ALL Default=YES MaxTime=30 State=UP
+PartitionName=main Nodes=ALL Default=YES MaxTime=60 State=UP
 """
 
 

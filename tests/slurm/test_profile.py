@@ -167,7 +167,7 @@ def test_two_datasets_run_at_once_each_on_several_nodes(cluster, folder, undistu
 
 @pytest.mark.slow
 def test_a_job_that_no_partition_takes_is_named(cluster, folder):
-    """Half an hour is this cluster's limit; Slurm keeps a job that asks for more pending."""
+    """An hour is the limit of this cluster; Slurm keeps a job that asks for more pending."""
     scheduling = folder / "checkout" / "rules" / "functions" / "scheduling.smk"
     scheduling.write_text(scheduling.read_text().replace("SECONDS_BETWEEN_LOOKS = 20", "SECONDS_BETWEEN_LOOKS = 1"))
     profile = own_profile(folder)
